@@ -57,14 +57,14 @@ static void go_on_after(struct absent *a, struct slice key)
 static bool are_few_memtables(const struct pipeline *p)
 {
     size_t count = 0;
-    for (const struct memtable *m = p->active; m != NULL; m = m->older) count++;
+    for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) count++;
     return count <= ABSENT_MEMTABLES_MAX;
 }
 
 static void hold_memtables(struct pipeline *p)
 {
-    struct absent *a = &p->absent;
-    for (struct memtable *m = p->active; m != NULL; m = m->older) {
+    struct absent *a = &p->newest.absent;
+    for (struct memtable *m = p->newest.active; m != NULL; m = m->older) {
         memtable_ref(m);
         a->gathered[a->gathered_count++] = m;
     }
@@ -73,7 +73,7 @@ static void hold_memtables(struct pipeline *p)
 /* Some of them; one that has been applied meanwhile is held, and read as well. */
 static void gather(struct pipeline *p)
 {
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     size_t left = GATHERED_AT_ONCE;
     while (a->gathered_count > 0) {
         struct memtable *m = a->gathered[a->gathered_count - 1];
@@ -133,13 +133,13 @@ static void read_done(struct job *job)
 {
     struct absent_job *j = (struct absent_job *)job;
     struct pipeline *p = j->pipeline;
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     a->is_reading = false;
     reader_give(p, j->reader);
     if (j->result == OK) {
         take(a, j);
     } else {
-        damage_note(&p->damage, &j->error);
+        damage_note(&p->stored.damage, &j->error);
         give_up(a);
     }
     job_free(j);
@@ -148,7 +148,7 @@ static void read_done(struct job *job)
 
 static void read_post(struct pipeline *p, uint16_t database)
 {
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     struct pooled_reader *reader = NULL;
     struct error ignored;
     const uint8_t first[KEY_HEAD_BYTES] = {KEY_HEAD(database, 0)};
@@ -170,7 +170,7 @@ static void read_post(struct pipeline *p, uint16_t database)
                                     .rows_max = ROWS_AT_ONCE};
     a->database = database;
     a->is_reading = true;
-    worker_post(p->long_worker, &j->job);
+    worker_post(p->workers.slow, &j->job);
 }
 
 /* ---- its states ------------------------------------------------------------------------------ */
@@ -178,8 +178,8 @@ static void read_post(struct pipeline *p, uint16_t database)
 /* Room for twice what there is, or for `least`, if that may be had. */
 static bool make_room(struct pipeline *p, uint64_t least)
 {
-    struct absent *a = &p->absent;
-    uint64_t entries = p->counts_sum.entries + p->active->order.count;
+    struct absent *a = &p->newest.absent;
+    uint64_t entries = p->stored.counts_sum.entries + p->newest.active->order.count;
     if (a->bloom.count > entries) entries = a->bloom.count; /* rows of indexes are not counted */
     uint64_t wanted = entries * 2 > least ? entries * 2 : least;
     uint64_t most = p->options.cache_bytes / ABSENT_CACHE_SHARE * 8 / BLOOM_KEY_BITS;
@@ -196,7 +196,7 @@ static bool make_room(struct pipeline *p, uint64_t least)
 
 static void begin(struct pipeline *p, uint64_t least)
 {
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     if (!are_few_memtables(p)) return; /* at a later tick */
     bloom_fini(&a->made);
     if (!make_room(p, least)) {
@@ -212,7 +212,7 @@ static void begin(struct pipeline *p, uint64_t least)
 /* All keys were read. There may be many that are not counted: of indexes, of queues. */
 static void fill_end(struct pipeline *p)
 {
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     uint64_t count = a->made.count;
     if (count > a->made_room) {
         begin(p, count * 2);
@@ -229,9 +229,9 @@ static void fill_end(struct pipeline *p)
 
 static void fill(struct pipeline *p)
 {
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     if (a->is_reading) return;
-    if (sparse_next(&p->counts, &a->database) == NULL) {
+    if (sparse_next(&p->stored.counts, &a->database) == NULL) {
         fill_end(p);
     } else {
         read_post(p, (uint16_t)a->database);
@@ -240,20 +240,20 @@ static void fill(struct pipeline *p)
 
 void pipeline_absent_seen(struct pipeline *p)
 {
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     a->seen++;
     if (a->bloom.words != NULL) a->mistaken++;
 }
 
 void pipeline_absent_try(struct pipeline *p)
 {
-    struct absent *a = &p->absent;
+    struct absent *a = &p->newest.absent;
     bool is_test = p->options.absent_reads_min != 0;
     uint64_t least = is_test ? p->options.absent_reads_min : ABSENT_READS_MIN;
     uint64_t room = is_test ? 0 : ROOM_MIN;
     if (p->is_closing || p->options.is_following) return;
     if (a->state == ABSENT_OFF && a->seen >= least &&
-        a->seen >= p->counts_sum.entries / ABSENT_ENTRIES_EACH) {
+        a->seen >= p->stored.counts_sum.entries / ABSENT_ENTRIES_EACH) {
         begin(p, room);
     }
     if (a->state == ABSENT_ON && a->bloom.count > a->room * 2) begin(p, room);

@@ -27,9 +27,9 @@
 
 enum err pipeline_store_error(const struct pipeline *p, struct error *e)
 {
-    bool is_full = p->apply_error.code == ERR_DISK_FULL;
+    bool is_full = p->apply.error.code == ERR_DISK_FULL;
     return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s",
-                     is_full ? "" : "store failing: ", p->apply_error.text);
+                     is_full ? "" : "store failing: ", p->apply.error.text);
 }
 
 static double buffer_level(const struct pipeline *p)
@@ -54,13 +54,13 @@ enum err backend_admit(struct backend *b, struct waiter *w, struct error *e)
     if (r != OK) return r;
     double level = buffer_level(p);
     if (level <= 0) return OK;
-    if (level < 1 && p->write_budget > 0) return OK;
-    if (level >= 1 && p->apply_failures > 0) return pipeline_store_error(p, e);
+    if (level < 1 && p->admission.budget > 0) return OK;
+    if (level >= 1 && p->apply.failures > 0) return pipeline_store_error(p, e);
     if (level >= 1)
         log_verbose("store: writers wait, %llu MB are unapplied",
                     (unsigned long long)pipeline_unapplied_bytes(p) >> 20);
-    p->throttles++;
-    waiter_add(&p->throttled, w);
+    p->admission.count++;
+    waiter_add(&p->admission.throttled, w);
     return error_set(e, ERR_WAIT, "writes are slowed down to what the disk can follow");
 }
 
@@ -68,7 +68,8 @@ static bool bulk_is_due(const struct pipeline *p)
 {
     double level = buffer_level(p);
     if (level <= 0) return true;
-    return level < 1 && p->write_budget > 0 && clock_mono_us() - p->bulk_us >= BULK_PAUSE_US;
+    return level < 1 && p->admission.budget > 0 &&
+           clock_mono_us() - p->admission.bulk_us >= BULK_PAUSE_US;
 }
 
 enum err backend_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
@@ -77,11 +78,11 @@ enum err backend_admit_bulk(struct backend *b, struct waiter *w, struct error *e
     enum err r = pipeline_may_commit(p, e);
     if (r != OK) return r;
     if (bulk_is_due(p)) {
-        if (buffer_level(p) > 0) p->bulk_us = clock_mono_us();
+        if (buffer_level(p) > 0) p->admission.bulk_us = clock_mono_us();
         return OK;
     }
     if (buffer_level(p) >= 1) return backend_admit(b, w, e);
-    waiter_add(&p->throttled_bulk, w);
+    waiter_add(&p->admission.throttled_bulk, w);
     return error_set(e, ERR_WAIT, "bulk work waits until the disk has followed");
 }
 
@@ -89,14 +90,14 @@ enum err backend_admit_bulk(struct backend *b, struct waiter *w, struct error *e
 
 void pipeline_pace_begin(struct pipeline *p)
 {
-    __atomic_store_n(&p->store->rows_done, 0, __ATOMIC_RELAXED);
-    p->pace.begin_us = clock_mono_us();
-    p->pace.rows_us = 0;
+    __atomic_store_n(&p->stored.store->rows_done, 0, __ATOMIC_RELAXED);
+    p->admission.pace.begin_us = clock_mono_us();
+    p->admission.pace.rows_us = 0;
 }
 
 void pipeline_pace_applied(struct pipeline *p, const struct memtable *m, int64_t spent_us)
 {
-    struct pace *a = &p->pace;
+    struct pace *a = &p->admission.pace;
     size_t bytes = memtable_bytes(m);
     if (bytes <= PACED_BYTES_MIN || spent_us <= 0) return;
     double rate = (double)bytes * 1e6 / (double)spent_us;
@@ -110,10 +111,10 @@ void pipeline_pace_applied(struct pipeline *p, const struct memtable *m, int64_t
 /* How long the apply that runs will take altogether, by how far it is, in us; 0 = not known. */
 static double expect_us(struct pipeline *p, double passed_us)
 {
-    struct pace *a = &p->pace;
-    const struct memtable *m = p->apply.memtable;
+    struct pace *a = &p->admission.pace;
+    const struct memtable *m = p->apply.job.memtable;
     size_t rows = m->order.count;
-    uint64_t done = __atomic_load_n(&p->store->rows_done, __ATOMIC_RELAXED);
+    uint64_t done = __atomic_load_n(&p->stored.store->rows_done, __ATOMIC_RELAXED);
     if (passed_us < PACE_US_MIN || done == 0 || memtable_bytes(m) <= PACED_BYTES_MIN) return 0;
     if (done >= rows && a->rows_us == 0) a->rows_us = (int64_t)passed_us;
     double rows_us = a->rows_us != 0 ? (double)a->rows_us : passed_us * (double)rows / (double)done;
@@ -124,10 +125,10 @@ static double expect_us(struct pipeline *p, double passed_us)
 /* Bytes a second that writers may write now. */
 static double write_rate(struct pipeline *p, int64_t now_us, double level)
 {
-    double rate = p->pace.rate > 0 ? p->pace.rate : APPLY_RATE_START;
-    double passed_us = (double)(now_us - p->pace.begin_us);
-    double all_us = p->is_applying ? expect_us(p, passed_us) : 0;
-    size_t bytes = all_us > 0 ? memtable_bytes(p->apply.memtable) : 0;
+    double rate = p->admission.pace.rate > 0 ? p->admission.pace.rate : APPLY_RATE_START;
+    double passed_us = (double)(now_us - p->admission.pace.begin_us);
+    double all_us = p->apply.is_running ? expect_us(p, passed_us) : 0;
+    size_t bytes = all_us > 0 ? memtable_bytes(p->apply.job.memtable) : 0;
     if (all_us > 0) rate = (double)bytes * 1e6 / all_us;
     if (level <= 0) return rate;
     rate *= 1.5 - level;
@@ -142,16 +143,16 @@ static double write_rate(struct pipeline *p, int64_t now_us, double level)
 void pipeline_budget_tick(struct pipeline *p)
 {
     int64_t now_us = clock_mono_us();
-    double passed_s = (double)(now_us - p->budget_us) / 1e6;
+    double passed_s = (double)(now_us - p->admission.budget_us) / 1e6;
     double level = buffer_level(p);
     double rate = write_rate(p, now_us, level);
-    p->budget_us = now_us;
-    p->write_budget += rate * passed_s;
+    p->admission.budget_us = now_us;
+    p->admission.budget += rate * passed_s;
     /* What was written while writing was free is no debt. */
-    if (level <= 0 || p->write_budget > rate * BUDGET_SPAN_S) {
-        p->write_budget = rate * BUDGET_SPAN_S;
+    if (level <= 0 || p->admission.budget > rate * BUDGET_SPAN_S) {
+        p->admission.budget = rate * BUDGET_SPAN_S;
     }
-    bool is_full = level >= 1 && p->apply_failures == 0;
-    if (!is_full && p->write_budget > 0) waiter_wake_all(&p->throttled);
-    if (bulk_is_due(p)) waiter_wake(&p->throttled_bulk, 1);
+    bool is_full = level >= 1 && p->apply.failures == 0;
+    if (!is_full && p->admission.budget > 0) waiter_wake_all(&p->admission.throttled);
+    if (bulk_is_due(p)) waiter_wake(&p->admission.throttled_bulk, 1);
 }

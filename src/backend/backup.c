@@ -45,13 +45,13 @@ void pipeline_backup_try(struct pipeline *p)
     struct pipeline_backup *k = p->backup;
     if (k == NULL || k->is_copying) return;
     struct backup_request *q = k->request;
-    if (p->apply_failures > 0) {
-        q->error = p->apply_error;
-        q->result = p->apply_error.code;
+    if (p->apply.failures > 0) {
+        q->error = p->apply.error;
+        q->result = p->apply.error.code;
         finish(k);
         return;
     }
-    if (p->is_applying || p->applied < q->version) return;
+    if (p->apply.is_running || p->stored.applied < q->version) return;
     q->result = reader_take(p, &k->reader, &q->error);
     if (q->result == OK) q->result = store_pin(k->reader->reader, &q->error);
     if (q->result != OK) {
@@ -59,12 +59,12 @@ void pipeline_backup_try(struct pipeline *p)
         finish(k);
         return;
     }
-    q->version = p->applied;
-    q->time_ms = steady_now_ms(&p->time);
+    q->version = p->stored.applied;
+    q->time_ms = steady_now_ms(&p->log.time);
     k->is_copying = true;
     k->job.run = copy_run;
     k->job.done = copy_done;
-    worker_post(p->query_worker, &k->job);
+    worker_post(p->workers.query, &k->job);
 }
 
 enum err backend_backup(struct backend *b, struct backup_request *q, struct error *e)
@@ -75,8 +75,8 @@ enum err backend_backup(struct backend *b, struct backup_request *q, struct erro
     k->pipeline = p;
     k->request = q;
     p->backup = k;
-    q->version = p->version_newest;
-    if (!memtable_is_empty(p->active)) pipeline_freeze(p);
+    q->version = p->log.version_newest;
+    if (!memtable_is_empty(p->newest.active)) pipeline_freeze(p);
     p->options.wake(p->options.arg); /* backend_poll goes on with it */
     return OK;
 }

@@ -88,7 +88,7 @@ static enum err take_txn(struct journal_read *read, struct txn_view *txn, bool *
 static void read_run(struct job *job)
 {
     struct changes_job *k = (struct changes_job *)job;
-    struct journal *j = k->pipeline->journal;
+    struct journal *j = k->pipeline->log.journal;
     if (k->is_reading) j->ops->read_run(j, &k->read);
 }
 
@@ -99,7 +99,7 @@ static void read_done(struct job *job)
 {
     struct changes_job *k = (struct changes_job *)job;
     struct changes_request *q = k->request;
-    struct journal *j = k->pipeline->journal;
+    struct journal *j = k->pipeline->log.journal;
     if (k->is_reading) {
         j->ops->read_end(j, &k->read);
         q->result = k->read.result;
@@ -117,10 +117,10 @@ static void read_done(struct job *job)
 static void changes_begin(struct pipeline *p, struct changes_job *k)
 {
     struct changes_request *q = k->request;
-    struct journal *j = p->journal;
-    k->limit = p->version_told;
+    struct journal *j = p->log.journal;
+    k->limit = p->log.version_told;
     q->oldest = j->ops->oldest(j);
-    if (q->after > p->version_newest) {
+    if (q->after > p->log.version_newest) {
         q->result = error_set(&q->error, ERR_STALE, "the one given is newer than every commit");
     } else if (q->after < q->oldest) {
         q->result = error_set(&q->error, ERR_STALE,
@@ -130,14 +130,14 @@ static void changes_begin(struct pipeline *p, struct changes_job *k)
             .after = q->after, .until = k->limit, .take = take_txn, .arg = k};
         k->is_reading = j->ops->read_begin(j, &k->read);
     }
-    worker_post(p->query_worker, &k->job);
+    worker_post(p->workers.query, &k->job);
 }
 
 void backend_changes(struct backend *b, struct changes_request *q)
 {
     struct pipeline *p = pipeline_of(b);
     struct changes_job *k = mem_new(sizeof *k);
-    INVARIANT(q->start.len > 0 && q->until <= p->version_newest);
+    INVARIANT(q->start.len > 0 && q->until <= p->log.version_newest);
     k->job = (struct job){.run = read_run, .done = read_done};
     k->pipeline = p;
     k->request = q;
@@ -146,7 +146,7 @@ void backend_changes(struct backend *b, struct changes_request *q)
     q->next = q->after;
     q->is_end = q->is_damaged = false;
     q->result = OK;
-    if (q->until <= p->version_told) {
+    if (q->until <= p->log.version_told) {
         changes_begin(p, k);
         return;
     }
@@ -159,7 +159,7 @@ void pipeline_changes_try(struct pipeline *p)
     struct changes_job **at = &p->changes->waiting;
     while (*at != NULL) {
         struct changes_job *k = *at;
-        if (k->request->until > p->version_told) {
+        if (k->request->until > p->log.version_told) {
             at = &k->next;
             continue;
         }

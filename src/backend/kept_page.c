@@ -5,7 +5,7 @@
 
 void kept_page_free(struct kept_page *g)
 {
-    g->pipeline->kept.pages--;
+    g->pipeline->newest.kept.pages--;
     waiter_drop_all(&g->waiters);
     shared_chunk_unref(g->shared);
     buf_fini(&g->start);
@@ -68,7 +68,8 @@ static struct kept_page **page_find(struct kept_page **first, const struct store
 struct shared_chunk *kept_page_get(struct pipeline *p, const struct store_fetch *f,
                                    struct waiter *w, size_t *at)
 {
-    struct kept_page **first = p->kept.pages == 0 ? NULL : kept_pages(&p->kept, w, false);
+    struct kept_page **first = p->newest.kept.pages == 0 ? NULL
+                                                         : kept_pages(&p->newest.kept, w, false);
     struct kept_page *g = first == NULL ? NULL : *page_find(first, f, at);
     if (g == NULL || g->state != KEPT_GOOD) {
         *at = 0;
@@ -95,7 +96,7 @@ static void page_done(struct job *job)
     reader_give(p, g->reader);
     g->state = has_failed || g->is_stale ? KEPT_FAILED : KEPT_GOOD;
     if (has_failed) {
-        damage_note(&p->damage, &g->error);
+        damage_note(&p->stored.damage, &g->error);
     } else if (g->is_stale) {
         g->error.code = ERR_WAIT;
     }
@@ -114,7 +115,7 @@ static enum err page_begin(struct pipeline *p, const struct store_fetch *f, stru
     }
     if (r != OK) return r;
     struct kept_page *g = mem_new(sizeof *g);
-    struct kept_page **first = kept_pages(&p->kept, w, true);
+    struct kept_page **first = kept_pages(&p->newest.kept, w, true);
     g->job = (struct job){.run = page_run, .done = page_done};
     g->pipeline = p;
     g->reader = reader;
@@ -131,10 +132,10 @@ static enum err page_begin(struct pipeline *p, const struct store_fetch *f, stru
     waiter_add(&g->waiters, w);
     g->next = *first;
     *first = g;
-    p->kept.pages++;
-    p->store_waits++;
-    p->store_queries++;
-    worker_post(p->query_worker, &g->job);
+    p->newest.kept.pages++;
+    p->loading.waits++;
+    p->loading.queries++;
+    worker_post(p->workers.query, &g->job);
     return error_set(e, ERR_WAIT, "rows are being read");
 }
 
@@ -142,7 +143,7 @@ enum err kept_page_fetch(struct pipeline *p, const struct store_fetch *f, struct
                          struct error *e)
 {
     size_t at = 0;
-    struct kept_page **link = page_find(kept_pages(&p->kept, w, true), f, &at);
+    struct kept_page **link = page_find(kept_pages(&p->newest.kept, w, true), f, &at);
     struct kept_page *g = *link;
     if (g != NULL && g->state == KEPT_PENDING) {
         waiter_add(&g->waiters, w);

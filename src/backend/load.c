@@ -26,7 +26,7 @@ static void entry_from_cache(const struct cache_entry *c, struct entry *out)
 static bool load_from_memory(const struct pipeline *p, uint64_t hash, struct slice key,
                              struct entry *out)
 {
-    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+    for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) {
         uint64_t flushed = memtable_flushed(m, key_database(key));
         const struct mem_version *v = memtable_get(m, hash, key);
         if (v != NULL && v->version >= flushed) {
@@ -97,14 +97,16 @@ static void load_key_done(struct load_job *j, size_t i, bool is_current)
     const struct error *e = j->errors != NULL ? &j->errors[i] : &j->error;
     enum err r = j->errors != NULL ? e->code : j->result;
     if (r == OK && is_current) {
-        (void)cache_put(&p->cache, k->hash, k->key, &j->entries[i]);
+        (void)cache_put(&p->newest.cache, k->hash, k->key, &j->entries[i]);
     } else if (r != OK) {
-        damage_note(&p->damage, e);
+        damage_note(&p->stored.damage, e);
     }
     if (r == OK && !j->entries[i].exists) pipeline_absent_seen(p);
-    if (r == OK) p->load_bytes += ((double)j->entries[i].value.len - p->load_bytes) / KEYS_MAX;
+    if (r == OK)
+        p->loading.value_bytes += ((double)j->entries[i].value.len - p->loading.value_bytes) /
+                                  KEYS_MAX;
     if (k->kept == NULL) return;
-    kept_read(&p->kept, k->kept, &j->entries[i], r == OK ? NULL : e);
+    kept_read(&p->newest.kept, k->kept, &j->entries[i], r == OK ? NULL : e);
 }
 
 static void load_free(struct load_job *j)
@@ -121,30 +123,31 @@ static void load_done(struct job *job)
     struct pipeline *p = j->pipeline;
     /* The answer goes into the cache only if no memtable left the read path, or began to, since it
      * was asked for: otherwise it may be older than what that memtable said. */
-    bool is_current = j->retire_generation == p->retire_generation && p->retiring == NULL;
+    bool is_current = j->retire_generation == p->newest.retire_generation &&
+                      p->newest.retiring == NULL;
     for (size_t i = 0; i < j->count; i++) load_key_done(j, i, is_current);
     for (size_t i = 0; i < j->count; i++) {
         struct kept_entry *kept = j->keys[i].kept;
         if (kept == NULL) continue;
         pipeline_wake(p, &kept->waiters);
-        kept_unref(&p->kept, kept);
+        kept_unref(&p->newest.kept, kept);
     }
     load_free(j);
 }
 
 static void load_post(struct pipeline *p, struct load_job *j)
 {
-    j->retire_generation = p->retire_generation;
-    p->store_waits += j->count;
-    p->store_queries++;
-    worker_post(p->query_worker, &j->job);
+    j->retire_generation = p->newest.retire_generation;
+    p->loading.waits += j->count;
+    p->loading.queries++;
+    worker_post(p->workers.query, &j->job);
 }
 
 void pipeline_load_post(struct pipeline *p)
 {
-    struct load_job *j = p->gathering;
+    struct load_job *j = p->loading.gathering;
     if (j == NULL) return;
-    p->gathering = NULL;
+    p->loading.gathering = NULL;
     load_post(p, j);
 }
 
@@ -152,11 +155,11 @@ void pipeline_load_post(struct pipeline *p)
 static enum err load_take(struct pipeline *p, struct load_job **out, struct error *e)
 {
     struct pooled_reader *reader = NULL;
-    *out = p->gathering;
+    *out = p->loading.gathering;
     if (*out != NULL) return OK;
     enum err r = reader_take(p, &reader, e);
     if (r != OK) return r;
-    size_t cap = p->store->is_remote ? KEYS_MAX : 1;
+    size_t cap = p->stored.store->is_remote ? KEYS_MAX : 1;
     struct load_job *j = mem_new(sizeof *j + cap * (sizeof *j->keys + sizeof *j->entries));
     j->keys = (struct load_key *)(j + 1);
     j->entries = (struct entry *)(j->keys + cap);
@@ -183,20 +186,21 @@ static void load_add(struct pipeline *p, struct load_job *j, const struct load_k
     struct load_key *at = load_find(j, key->hash, key->key);
     if (at == NULL) at = &j->keys[j->count++];
     *at = *key;
-    bool is_full = j->count == KEYS_MAX || p->load_bytes * (double)(j->count + 1) > BYTES_MAX;
-    p->gathering = p->store->is_remote && !is_full ? j : NULL;
-    if (p->gathering == NULL) load_post(p, j);
+    bool is_full = j->count == KEYS_MAX ||
+                   p->loading.value_bytes * (double)(j->count + 1) > BYTES_MAX;
+    p->loading.gathering = p->stored.store->is_remote && !is_full ? j : NULL;
+    if (p->loading.gathering == NULL) load_post(p, j);
 }
 
 /* What is kept of the key answers, or is waited for, or a read of it begins. */
 static enum err load_kept(struct pipeline *p, uint64_t hash, struct slice key, struct entry *out,
                           struct waiter *w, struct error *e)
 {
-    struct kept_entry *kept = kept_find(&p->kept, hash, key);
+    struct kept_entry *kept = kept_find(&p->newest.kept, hash, key);
     struct load_job *j = NULL;
     bool is_again = false;
     if (kept != NULL && kept->state != KEPT_FAILED) {
-        return kept_answer(&p->kept, kept, out, w, &is_again, e);
+        return kept_answer(&p->newest.kept, kept, out, w, &is_again, e);
     }
     enum err r = load_take(p, &j, e);
     if (r == ERR_TRYAGAIN) {
@@ -205,13 +209,13 @@ static enum err load_kept(struct pipeline *p, uint64_t hash, struct slice key, s
     }
     if (r != OK) return r;
     if (kept != NULL) {
-        r = kept_answer(&p->kept, kept, out, w, &is_again, e);
+        r = kept_answer(&p->newest.kept, kept, out, w, &is_again, e);
         if (!is_again) {
             if (j->count == 0) load_free(j);
             return r;
         }
     } else {
-        kept = kept_add(&p->kept, hash, key, w);
+        kept = kept_add(&p->newest.kept, hash, key, w);
     }
     load_add(p, j, &(struct load_key){.key = kept->key, .hash = hash, .kept = kept});
     return error_set(e, ERR_WAIT, "the data is being read from disk");
@@ -220,7 +224,7 @@ static enum err load_kept(struct pipeline *p, uint64_t hash, struct slice key, s
 bool pipeline_peek(const struct pipeline *p, uint64_t hash, struct slice key, struct entry *out)
 {
     if (load_from_memory(p, hash, key, out)) return true;
-    const struct cache_entry *cached = cache_peek(&p->cache, hash, key);
+    const struct cache_entry *cached = cache_peek(&p->newest.cache, hash, key);
     if (cached != NULL) entry_from_cache(cached, out);
     return cached != NULL;
 }
@@ -230,23 +234,23 @@ static enum err load_now(struct pipeline *p, uint64_t hash, struct slice key, st
                          struct error *e)
 {
     if (load_from_memory(p, hash, key, out)) return OK;
-    const struct cache_entry *cached = cache_get(&p->cache, hash, key);
-    if (cached == NULL && absent_is(&p->absent, hash)) {
-        p->absent.answers++;
+    const struct cache_entry *cached = cache_get(&p->newest.cache, hash, key);
+    if (cached == NULL && absent_is(&p->newest.absent, hash)) {
+        p->newest.absent.answers++;
         *out = (struct entry){0};
         return OK;
     }
     if (cached == NULL) {
         struct entry stored;
-        const struct kept_entry *kept = kept_find(&p->kept, hash, key);
+        const struct kept_entry *kept = kept_find(&p->newest.kept, hash, key);
         if (kept != NULL) return error_set(e, ERR_WAIT, "it is kept, or being read");
-        p->store_reads++;
-        enum err r = store_get(p->reader, key, false, &stored, e);
-        if (r != OK && r != ERR_WAIT && e != NULL) damage_note(&p->damage, e);
+        p->loading.reads++;
+        enum err r = store_get(p->stored.reader, key, false, &stored, e);
+        if (r != OK && r != ERR_WAIT && e != NULL) damage_note(&p->stored.damage, e);
         if (r != OK) return r;
         if (!stored.exists) pipeline_absent_seen(p);
-        cached = cache_put(&p->cache, hash, key, &stored);
-        store_get_end(p->reader);
+        cached = cache_put(&p->newest.cache, hash, key, &stored);
+        store_get_end(p->stored.reader);
     }
     entry_from_cache(cached, out);
     return OK;
@@ -275,8 +279,8 @@ static void read_ahead(struct pipeline *p, const struct slice *keys, const uint6
         struct load_job *j = NULL;
         struct error e;
         bool is_known = pipeline_peek(p, hashes[i], keys[i], &ignored) ||
-                        absent_is(&p->absent, hashes[i]) ||
-                        kept_find(&p->kept, hashes[i], keys[i]) != NULL;
+                        absent_is(&p->newest.absent, hashes[i]) ||
+                        kept_find(&p->newest.kept, hashes[i], keys[i]) != NULL;
         if (is_known || load_take(p, &j, &e) != OK) continue;
         uint8_t *copy = arena_alloc(&j->arena, keys[i].len + 1);
         bytes_copy(copy, keys[i].data, keys[i].len);
@@ -289,21 +293,22 @@ void backend_expect(struct backend *b, const struct slice *keys, size_t count)
     struct pipeline *p = pipeline_of(b);
     uint64_t hashes[BACKEND_EXPECT_MAX];
     INVARIANT(count <= BACKEND_EXPECT_MAX);
-    p->keys_expected += count;
+    p->loading.keys_expected += count;
     for (size_t i = 0; i < count; i++) {
         hashes[i] = hash_bytes(keys[i]);
-        htab_prefetch(&p->cache.points, hashes[i]);
-        for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+        htab_prefetch(&p->newest.cache.points, hashes[i]);
+        for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) {
             htab_prefetch(&m->points, hashes[i]);
         }
     }
     for (size_t i = 0; i < count; i++) {
-        htab_prefetch_item(&p->cache.points, hashes[i]);
-        for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+        htab_prefetch_item(&p->newest.cache.points, hashes[i]);
+        for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) {
             htab_prefetch_item(&m->points, hashes[i]);
         }
     }
-    if (p->store->is_remote && p->load_bytes * BACKEND_EXPECT_MAX < AHEAD_BYTES_MAX) {
+    if (p->stored.store->is_remote &&
+        p->loading.value_bytes * BACKEND_EXPECT_MAX < AHEAD_BYTES_MAX) {
         read_ahead(p, keys, hashes, count);
     }
 }

@@ -18,21 +18,21 @@ enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *
                         struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
-    struct journal *j = p->journal;
+    struct journal *j = p->log.journal;
     size_t bytes = txn_bytes(batch);
     enum err r = pipeline_may_commit(p, e);
     if (r == OK) r = journal_room(j, bytes, e);
-    if (r == OK && p->version_next >= j->versions_low) {
-        r = j->ops->versions_reserve(j, p->version_next, e);
+    if (r == OK && p->log.version_next >= j->versions_low) {
+        r = j->ops->versions_reserve(j, p->log.version_next, e);
     }
-    if (r == ERR_WAIT) waiter_add(&p->room_waiters, w);
+    if (r == ERR_WAIT) waiter_add(&p->admission.room_waiters, w);
     if (r != OK) return r;
-    *version = p->version_newest = p->version_next++;
-    steady_at_least(&p->time, batch->time_ms);
+    *version = p->log.version_newest = p->log.version_next++;
+    steady_at_least(&p->log.time, batch->time_ms);
     journal_append(j, *version, batch);
     pipeline_remember(p, batch, *version);
-    p->write_budget -= (double)bytes + 128;
-    if (w != NULL && w->keep_id != 0) kept_end_used(&p->kept, w);
+    p->admission.budget -= (double)bytes + 128;
+    if (w != NULL && w->keep_id != 0) kept_end_used(&p->newest.kept, w);
     return OK;
 }
 
@@ -41,24 +41,24 @@ enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *
 int64_t backend_time_ms(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
-    return p->options.frozen_ms != 0 ? p->options.frozen_ms : steady_now_ms(&p->time);
+    return p->options.frozen_ms != 0 ? p->options.frozen_ms : steady_now_ms(&p->log.time);
 }
 
 void backend_poll(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
-    if (p->journal->ops->poll(p->journal)) {
-        journal_submit(p->journal);
-        uint64_t durable = p->journal->acknowledged;
-        if (durable > p->version_told) {
-            p->version_told = durable;
+    if (p->log.journal->ops->poll(p->log.journal)) {
+        journal_submit(p->log.journal);
+        uint64_t durable = p->log.journal->acknowledged;
+        if (durable > p->log.version_told) {
+            p->log.version_told = durable;
             if (b->on_durable != NULL) b->on_durable(b->on_durable_arg, durable);
             pipeline_changes_try(p);
         }
     }
-    worker_poll(p->query_worker);
-    worker_poll(p->long_worker);
-    worker_poll(p->store_worker);
+    worker_poll(p->workers.query);
+    worker_poll(p->workers.slow);
+    worker_poll(p->workers.store);
     pipeline_backup_try(p);
     pipeline_searches_try(p);
     pipeline_wake(p, &p->yielded);
@@ -66,44 +66,44 @@ void backend_poll(struct backend *b)
 
 void backend_run_over(struct backend *b, struct waiter *w)
 {
-    kept_end(&pipeline_of(b)->kept, w);
+    kept_end(&pipeline_of(b)->newest.kept, w);
 }
 
 void backend_turn_end(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     pipeline_load_post(p);
-    journal_submit(p->journal);
-    if (memtable_bytes(p->active) >= p->options.memtable_bytes) pipeline_freeze(p);
+    journal_submit(p->log.journal);
+    if (memtable_bytes(p->newest.active) >= p->options.memtable_bytes) pipeline_freeze(p);
     pipeline_retire_slice(p, RETIRE_ENTRIES);
     pipeline_apply_next(p);
-    cache_turn_end(&p->cache);
-    kept_turn_end(&p->kept);
-    p->base.is_far = p->store->is_remote ||
-                     p->cache.points.count + p->active->points.count >= FAR_ENTRIES;
+    cache_turn_end(&p->newest.cache);
+    kept_turn_end(&p->newest.kept);
+    p->base.is_far = p->stored.store->is_remote ||
+                     p->newest.cache.points.count + p->newest.active->points.count >= FAR_ENTRIES;
 }
 
 /* Logs a system clock that was set back, or was ahead when the journal was written. */
 static void time_watch(struct pipeline *p)
 {
-    int64_t ahead_ms = steady_ahead_ms(&p->time);
-    if (ahead_ms >= TIME_AHEAD_MS_TOLD && p->time_ahead_told_ms == 0) {
+    int64_t ahead_ms = steady_ahead_ms(&p->log.time);
+    if (ahead_ms >= TIME_AHEAD_MS_TOLD && p->log.time_ahead_told_ms == 0) {
         log_warning(
             "the system's clock is %lld.%03lld s behind the newest commit: time goes on from that "
             "commit, and what is to end at a time of day (EXAT, PXAT) ends early. Is the clock "
             "right?",
             (long long)ahead_ms / 1000, (long long)ahead_ms % 1000);
-        p->time_ahead_told_ms = ahead_ms;
-    } else if (ahead_ms == 0 && p->time_ahead_told_ms != 0) {
+        p->log.time_ahead_told_ms = ahead_ms;
+    } else if (ahead_ms == 0 && p->log.time_ahead_told_ms != 0) {
         log_notice("the system's clock has caught up with the newest commit");
-        p->time_ahead_told_ms = 0;
+        p->log.time_ahead_told_ms = 0;
     }
 }
 
 /* What is only kept for the store may go. */
 static void release(struct pipeline *p)
 {
-    p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
+    p->log.journal->ops->release(p->log.journal, p->stored.applied, steady_now_ms(&p->log.time));
 }
 
 void backend_tick(struct backend *b)
@@ -116,22 +116,22 @@ void backend_tick(struct backend *b)
     pipeline_clean_try(p);
     pipeline_budget_tick(p);
     pipeline_absent_try(p);
-    p->journal->ops->tick(p->journal, backend_time_ms(b));
+    p->log.journal->ops->tick(p->log.journal, backend_time_ms(b));
     time_watch(p);
-    kept_sweep(&p->kept, clock_mono_us());
-    if (p->journal->is_disk_full) release(p);
+    kept_sweep(&p->newest.kept, clock_mono_us());
+    if (p->log.journal->is_disk_full) release(p);
 }
 
 bool pipeline_is_at_rest(const struct backend *b)
 {
     const struct pipeline *p = (const struct pipeline *)b;
-    bool is_working = p->is_applying || p->is_cleaning || p->has_garbage || p->frozen_count > 0 ||
-                      p->text_is_filling || p->retiring != NULL || p->backup != NULL ||
-                      p->scans_open > 0;
-    bool is_awaited = p->throttled.head.next != &p->throttled.head ||
-                      p->throttled_bulk.head.next != &p->throttled_bulk.head ||
-                      p->room_waiters.head.next != &p->room_waiters.head;
-    return !is_working && !is_awaited && p->journal->synced >= p->journal->version_last;
+    bool is_working = p->apply.is_running || p->clean.is_running || p->clean.has_garbage ||
+                      p->newest.frozen_count > 0 || p->stored.text_is_filling ||
+                      p->newest.retiring != NULL || p->backup != NULL || p->scans_open > 0;
+    bool is_awaited = p->admission.throttled.head.next != &p->admission.throttled.head ||
+                      p->admission.throttled_bulk.head.next != &p->admission.throttled_bulk.head ||
+                      p->admission.room_waiters.head.next != &p->admission.room_waiters.head;
+    return !is_working && !is_awaited && p->log.journal->synced >= p->log.journal->version_last;
 }
 
 void backend_yield(struct backend *b, struct waiter *w)
@@ -147,8 +147,8 @@ void backend_count(struct backend *b, uint16_t database, struct backend_count *o
 {
     const struct pipeline *p = pipeline_of(b);
     struct mem_database sum = {0};
-    struct store_counts stored = store_counts_get(&p->counts, database);
-    for (const struct memtable *m = p->active; m != NULL && sum.flushed == 0; m = m->older) {
+    struct store_counts stored = store_counts_get(&p->stored.counts, database);
+    for (const struct memtable *m = p->newest.active; m != NULL && sum.flushed == 0; m = m->older) {
         if (m->state == MEM_APPLIED || m->state == MEM_ASIDE) break;
         const struct mem_database *d = sparse_get(&m->databases, database);
         if (d == NULL) continue;
@@ -173,11 +173,11 @@ void backend_count(struct backend *b, uint16_t database, struct backend_count *o
 enum err backend_settle(struct backend *b, uint64_t version, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
-    if (p->applied >= version) return OK;
-    if (p->apply_failures > 0) return pipeline_store_error(p, e);
-    const struct memtable *m = p->active;
+    if (p->stored.applied >= version) return OK;
+    if (p->apply.failures > 0) return pipeline_store_error(p, e);
+    const struct memtable *m = p->newest.active;
     if (m->version_first != 0 && m->version_first <= version) pipeline_freeze(p);
-    waiter_add(&p->settle_waiters, w);
+    waiter_add(&p->apply.waiters, w);
     p->options.wake(p->options.arg);
     return error_set(e, ERR_WAIT, "what was written is being counted");
 }
@@ -186,8 +186,8 @@ bool backend_database_next(struct backend *b, uint32_t from, uint16_t *out)
 {
     const struct pipeline *p = pipeline_of(b);
     uint32_t first = from;
-    bool is_found = sparse_next(&p->counts, &first) != NULL;
-    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+    bool is_found = sparse_next(&p->stored.counts, &first) != NULL;
+    for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) {
         uint32_t at = from;
         if (sparse_next(&m->databases, &at) == NULL) continue;
         if (!is_found || at < first) first = at;
@@ -199,25 +199,25 @@ bool backend_database_next(struct backend *b, uint32_t from, uint16_t *out)
 
 uint64_t backend_version_durable(struct backend *b)
 {
-    return pipeline_of(b)->version_told;
+    return pipeline_of(b)->log.version_told;
 }
 
 uint64_t backend_version_newest(struct backend *b)
 {
-    return pipeline_of(b)->version_newest;
+    return pipeline_of(b)->log.version_newest;
 }
 
 uint64_t backend_version_next(struct backend *b)
 {
-    return pipeline_of(b)->version_next;
+    return pipeline_of(b)->log.version_next;
 }
 
 /* Entries that the store does not have yet; and is there something to be removed? */
 static uint64_t unapplied_entries(const struct pipeline *p, bool *has_garbage)
 {
     uint64_t entries = 0;
-    *has_garbage = p->has_garbage;
-    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+    *has_garbage = p->clean.has_garbage;
+    for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) {
         if (m->state < MEM_APPLIED) entries += m->order.count;
         *has_garbage = *has_garbage || m->forgotten != NULL || m->has_flush;
     }
@@ -246,41 +246,41 @@ void backend_stats(struct backend *b, struct backend_stats *out)
     bool has_garbage;
     uint64_t entries = unapplied_entries(p, &has_garbage);
     *out = (struct backend_stats){
-        .version = p->version_newest,
-        .durable = p->version_told,
-        .applied = p->applied,
+        .version = p->log.version_newest,
+        .durable = p->log.version_told,
+        .applied = p->stored.applied,
         .memtable_bytes = pipeline_unapplied_bytes(p),
         .memtable_bytes_max = p->options.write_buffer_bytes,
         .memtable_entries = entries,
-        .stored_entries = p->counts_sum.entries,
-        .stored_expiring = p->counts_sum.expiring,
-        .stored_bytes = p->counts_sum.bytes,
-        .frozen_memtables = p->frozen_count,
-        .applies = p->applies,
-        .apply_us = p->apply_us,
-        .apply_rows = p->apply_rows,
-        .cache_bytes = p->cache.bytes + p->range_cache.bytes,
-        .cache_entries = p->cache.points.count,
-        .cache_hits = p->cache.hits,
-        .cache_misses = p->cache.misses,
-        .keys_expected = p->keys_expected,
-        .store_reads = p->store_reads,
-        .store_waits = p->store_waits,
-        .store_queries = p->store_queries,
-        .absent_state = absent_state_name(&p->absent),
-        .absent_bytes = absent_bytes(&p->absent),
-        .absent_answers = p->absent.answers,
-        .throttled = p->throttles,
+        .stored_entries = p->stored.counts_sum.entries,
+        .stored_expiring = p->stored.counts_sum.expiring,
+        .stored_bytes = p->stored.counts_sum.bytes,
+        .frozen_memtables = p->newest.frozen_count,
+        .applies = p->apply.count,
+        .apply_us = p->apply.spent_us,
+        .apply_rows = p->apply.rows,
+        .cache_bytes = p->newest.cache.bytes + p->newest.range_cache.bytes,
+        .cache_entries = p->newest.cache.points.count,
+        .cache_hits = p->newest.cache.hits,
+        .cache_misses = p->newest.cache.misses,
+        .keys_expected = p->loading.keys_expected,
+        .store_reads = p->loading.reads,
+        .store_waits = p->loading.waits,
+        .store_queries = p->loading.queries,
+        .absent_state = absent_state_name(&p->newest.absent),
+        .absent_bytes = absent_bytes(&p->newest.absent),
+        .absent_answers = p->newest.absent.answers,
+        .throttled = p->admission.count,
         .scans_open = p->scans_open,
-        .damaged_reads = p->damage.count,
-        .damage = p->damage.count > 0 ? p->damage.last.text : "",
-        .aside_entries = p->aside->order.count,
-        .time_ahead_ms = steady_ahead_ms(&p->time),
-        .is_store_failing = p->apply_failures > 0,
-        .is_text_filling = p->text_is_filling,
+        .damaged_reads = p->stored.damage.count,
+        .damage = p->stored.damage.count > 0 ? p->stored.damage.last.text : "",
+        .aside_entries = p->newest.aside->order.count,
+        .time_ahead_ms = steady_ahead_ms(&p->log.time),
+        .is_store_failing = p->apply.failures > 0,
+        .is_text_filling = p->stored.text_is_filling,
         .has_garbage = has_garbage,
     };
-    add_journal(p->journal, out);
+    add_journal(p->log.journal, out);
 }
 
 /* ---- opening and closing ---- */
@@ -304,40 +304,40 @@ static void on_lost(struct journal *j, const struct error *e)
 static void on_room(struct journal *j)
 {
     struct pipeline *p = j->owner.arg;
-    pipeline_wake(p, &p->room_waiters);
+    pipeline_wake(p, &p->admission.room_waiters);
 }
 
 /* A waiter that stops waiting later finds that it is in no list. */
 static void waiters_drop(struct pipeline *p)
 {
-    waiter_drop_all(&p->room_waiters);
-    waiter_drop_all(&p->throttled);
-    waiter_drop_all(&p->throttled_bulk);
+    waiter_drop_all(&p->admission.room_waiters);
+    waiter_drop_all(&p->admission.throttled);
+    waiter_drop_all(&p->admission.throttled_bulk);
     waiter_drop_all(&p->yielded);
-    waiter_drop_all(&p->settle_waiters);
+    waiter_drop_all(&p->apply.waiters);
 }
 
 static void workers_free(struct pipeline *p)
 {
-    worker_free(p->store_worker);
-    worker_free(p->long_worker); /* before query_worker, which frees what its scans held */
-    worker_free(p->query_worker);
-    p->query_worker = p->long_worker = p->store_worker = NULL;
+    worker_free(p->workers.store);
+    worker_free(p->workers.slow); /* before query_worker, which frees what its scans held */
+    worker_free(p->workers.query);
+    p->workers.query = p->workers.slow = p->workers.store = NULL;
 }
 
 /* Without the workers and the journal, which come first. */
 static void pipeline_free(struct pipeline *p)
 {
-    for (struct memtable *m = p->active; m != NULL;) {
+    for (struct memtable *m = p->newest.active; m != NULL;) {
         struct memtable *older = m->older;
         if (memtable_unref(m)) memtable_free(m);
         m = older;
     }
-    cache_fini(&p->cache);
-    store_counts_fini(&p->counts);
-    range_cache_fini(&p->range_cache);
-    kept_fini(&p->kept);
-    absent_fini(&p->absent);
+    cache_fini(&p->newest.cache);
+    store_counts_fini(&p->stored.counts);
+    range_cache_fini(&p->newest.range_cache);
+    kept_fini(&p->newest.kept);
+    absent_fini(&p->newest.absent);
     pipeline_verify_free(p);
     changes_free(p->changes);
     searches_free(p->searches);
@@ -348,8 +348,8 @@ static void pipeline_free(struct pipeline *p)
 static void store_end(struct pipeline *p)
 {
     readers_close(p);
-    store_reader_close(p->reader);
-    store_close(p->store);
+    store_reader_close(p->stored.reader);
+    store_close(p->stored.store);
 }
 
 /* Requests that wait get an error, those that run come to an end soon. */
@@ -368,7 +368,7 @@ static void pipeline_drop(struct pipeline *p)
 {
     workers_free(p);
     store_end(p);
-    p->journal->ops->abandon(p->journal);
+    p->log.journal->ops->abandon(p->log.journal);
     pipeline_free(p);
 }
 
@@ -376,8 +376,8 @@ void pipeline_abandon(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     requests_stop(p);
-    p->damage.is_over = true;
-    p->store->ops->give_up(p->store);
+    p->stored.damage.is_over = true;
+    p->stored.store->ops->give_up(p->stored.store);
     pipeline_drop(p);
 }
 
@@ -386,22 +386,23 @@ enum err backend_close(struct backend *b, struct error *e)
     struct pipeline *p = pipeline_of(b);
     struct error ignored;
     requests_stop(p);
-    if (p->journal->ops->hand_over != NULL) {
-        enum err handed = p->journal->ops->hand_over(p->journal, p->version_next, e);
+    if (p->log.journal->ops->hand_over != NULL) {
+        enum err handed = p->log.journal->ops->hand_over(p->log.journal, p->log.version_next, e);
         pipeline_abandon(b);
         return handed;
     }
-    worker_drain(p->long_worker);
-    while (worker_poll(p->long_worker)) continue;
-    worker_drain(p->query_worker);
-    while (worker_poll(p->query_worker)) continue;
-    worker_drain(p->store_worker);
-    while (worker_poll(p->store_worker)) continue;
+    worker_drain(p->workers.slow);
+    while (worker_poll(p->workers.slow)) continue;
+    worker_drain(p->workers.query);
+    while (worker_poll(p->workers.query)) continue;
+    worker_drain(p->workers.store);
+    while (worker_poll(p->workers.store)) continue;
     enum err r = pipeline_apply_all(p, e);
     workers_free(p);
     store_end(p);
-    uint64_t version_next = r == OK ? p->version_next : 0;
-    enum err closed = p->journal->ops->close(p->journal, version_next, r == OK ? e : &ignored);
+    uint64_t version_next = r == OK ? p->log.version_next : 0;
+    enum err closed = p->log.journal->ops->close(p->log.journal, version_next,
+                                                 r == OK ? e : &ignored);
     pipeline_free(p);
     return r == OK ? closed : r;
 }
@@ -419,25 +420,25 @@ static struct worker *pipeline_worker(const struct pipeline *p, struct worker_op
 static void aside_add(void *arg, const struct mutation *mu, uint64_t version)
 {
     struct pipeline *p = arg;
-    memtable_put(p->aside, hash_bytes(mu->key), mu, version);
+    memtable_put(p->newest.aside, hash_bytes(mu->key), mu, version);
 }
 
 static enum err read_state(struct pipeline *p, struct error *e)
 {
     struct store_progress stored;
-    p->store->ops->state(p->store, &stored);
-    p->applied = stored.applied;
-    p->text_is_filling = stored.is_filling;
-    p->has_garbage = stored.has_garbage;
-    store_counts_sum(&p->counts, &stored.counts, &p->counts_sum);
-    store_counts_merge(&p->counts, &stored.counts);
+    p->stored.store->ops->state(p->stored.store, &stored);
+    p->stored.applied = stored.applied;
+    p->stored.text_is_filling = stored.is_filling;
+    p->clean.has_garbage = stored.has_garbage;
+    store_counts_sum(&p->stored.counts, &stored.counts, &p->stored.counts_sum);
+    store_counts_merge(&p->stored.counts, &stored.counts);
     store_progress_fini(&stored);
-    enum err r = store_reader_open(p->store, &p->reader, e);
-    if (r == OK) r = p->store->ops->aside_read(p->store, aside_add, p, e);
-    if (r == OK && p->aside->order.count > 0) {
+    enum err r = store_reader_open(p->stored.store, &p->stored.reader, e);
+    if (r == OK) r = p->stored.store->ops->aside_read(p->stored.store, aside_add, p, e);
+    if (r == OK && p->newest.aside->order.count > 0) {
         log_warning("store: %zu entries have no place because tupled.db is damaged; they are kept "
                     "beside it",
-                    p->aside->order.count);
+                    p->newest.aside->order.count);
     }
     return r;
 }
@@ -458,10 +459,11 @@ enum err pipeline_set_options(struct backend *b, const struct pipeline_options *
     mine->write_buffer_bytes = options->write_buffer_bytes;
     mine->cache_bytes = options->cache_bytes;
     mine->scan_ms_max = options->scan_ms_max;
-    cache_resize(&p->cache, (size_t)mine->cache_bytes - range_cache_bytes(mine));
-    range_cache_resize(&p->range_cache, range_cache_bytes(mine));
+    cache_resize(&p->newest.cache, (size_t)mine->cache_bytes - range_cache_bytes(mine));
+    range_cache_resize(&p->newest.range_cache, range_cache_bytes(mine));
     release(p);
-    if (!p->journal->is_always || p->journal->acknowledged <= p->journal->synced) return OK;
+    if (!p->log.journal->is_always || p->log.journal->acknowledged <= p->log.journal->synced)
+        return OK;
     /* The sync that is missing begins at the end of this turn. */
     waiter_add(&p->yielded, w);
     return error_set(e, ERR_WAIT, "what was acknowledged is being synced");
@@ -471,27 +473,27 @@ static struct pipeline *pipeline_new(const struct pipeline_options *options)
 {
     struct pipeline *p = mem_new(sizeof *p);
     p->options = *options;
-    p->budget_us = clock_mono_us();
-    cache_init(&p->cache, (size_t)options->cache_bytes - range_cache_bytes(options));
-    range_cache_init(&p->range_cache, range_cache_bytes(options));
-    kept_init(&p->kept);
-    waiter_list_init(&p->room_waiters);
-    waiter_list_init(&p->throttled);
-    waiter_list_init(&p->throttled_bulk);
+    p->admission.budget_us = clock_mono_us();
+    cache_init(&p->newest.cache, (size_t)options->cache_bytes - range_cache_bytes(options));
+    range_cache_init(&p->newest.range_cache, range_cache_bytes(options));
+    kept_init(&p->newest.kept);
+    waiter_list_init(&p->admission.room_waiters);
+    waiter_list_init(&p->admission.throttled);
+    waiter_list_init(&p->admission.throttled_bulk);
     waiter_list_init(&p->yielded);
-    waiter_list_init(&p->settle_waiters);
-    p->active = memtable_new(0);
-    p->active->older = p->aside = memtable_new_aside();
+    waiter_list_init(&p->apply.waiters);
+    p->newest.active = memtable_new(0);
+    p->newest.active->older = p->newest.aside = memtable_new_aside();
     p->changes = changes_new();
     p->searches = searches_new();
-    p->store_worker = pipeline_worker(
+    p->workers.store = pipeline_worker(
         p, (struct worker_options){
                .name = "store", .threads = 1, .nice = STORE_NICE, .is_ordered = true});
-    p->query_worker = pipeline_worker(
+    p->workers.query = pipeline_worker(
         p, (struct worker_options){.name = "query", .threads = options->query_threads});
-    p->long_worker = pipeline_worker(p, (struct worker_options){.name = "long",
-                                                                .threads = options->query_threads,
-                                                                .nice = LONG_NICE});
+    p->workers.slow = pipeline_worker(p, (struct worker_options){.name = "long",
+                                                                 .threads = options->query_threads,
+                                                                 .nice = LONG_NICE});
     return p;
 }
 
@@ -500,8 +502,8 @@ enum err pipeline_open(const struct pipeline_options *options, struct journal *j
 {
     struct pipeline *p = pipeline_new(options);
     *out = NULL;
-    p->journal = journal;
-    p->store = store;
+    p->log.journal = journal;
+    p->stored.store = store;
     journal->owner = (struct journal_owner){.is_inline = options->is_inline,
                                             .wake = options->wake,
                                             .wake_arg = options->arg,
@@ -510,7 +512,8 @@ enum err pipeline_open(const struct pipeline_options *options, struct journal *j
                                             .on_lost = on_lost,
                                             .on_followed = pipeline_followed,
                                             .arg = p};
-    bool has_threads = p->store_worker != NULL && p->query_worker != NULL && p->long_worker != NULL;
+    bool has_threads = p->workers.store != NULL && p->workers.query != NULL &&
+                       p->workers.slow != NULL;
     enum err r = has_threads ? OK : error_set(e, ERR_IO, "the system gives no more threads");
     if (r == OK) r = read_state(p, e);
     if (r == OK) r = pipeline_replay(p, e);
@@ -520,7 +523,7 @@ enum err pipeline_open(const struct pipeline_options *options, struct journal *j
         pipeline_drop(p);
         return r;
     }
-    p->version_told = p->version_newest;
+    p->log.version_told = p->log.version_newest;
     *out = &p->base;
     return OK;
 }

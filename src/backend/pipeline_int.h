@@ -1,6 +1,13 @@
-/* pipeline_int: the pipeline's own parts: pipeline.c (commit, turns), load.c (single keys),
- * readers.c, apply.c (memtables to the store, back-pressure), scan.c (ranges), replay.c (the
- * start), backup.c, changes.c, search.c, verify.c, clean.c.
+/* pipeline_int: what the files of the pipeline share. Each room has a struct of its own:
+ *
+ *   log        the journal, versions, time          loading    reads of single keys under way
+ *   newest     memtables, caches, what is absent    apply      memtables to the store
+ *   stored     the store, its readers, its counts   clean      what is forgotten, from the store
+ *   workers    threads                              admission  back-pressure
+ *
+ * A commit goes from `log` to `newest`; an apply from `newest` to `stored`; a read looks into
+ * `newest`, then through `loading` into `stored`. pipeline.c composes them: commit, turns, opening
+ * and closing.
  */
 #ifndef BACKEND_PIPELINE_INT_H
 #define BACKEND_PIPELINE_INT_H
@@ -26,6 +33,62 @@ struct load_job;        /* load.c */
 struct pipeline_backup; /* backup.c */
 struct changes;         /* changes.c */
 struct searches;        /* search.c */
+struct verification;    /* verify.c */
+
+/* ---- the rooms: each is changed by the files that are named, and read by the others ---- */
+
+struct workers {
+    struct worker *store; /* one thread, which writes the store */
+    struct worker *query; /* reads of single keys and pages */
+    struct worker *slow;  /* likewise, of what takes long: filtered scans, search */
+};
+
+/* What was committed, and when: pipeline.c, replay.c. */
+struct log {
+    struct journal *journal;    /* owned */
+    uint64_t version_newest;    /* of the last commit */
+    uint64_t version_next;      /* to be given; a start skips what was reserved */
+    uint64_t version_told;      /* last on_durable */
+    struct steady time;         /* transaction time */
+    int64_t time_ahead_told_ms; /* in the log; 0 = it is not ahead */
+    bool is_started;            /* the journal takes appends */
+};
+
+/* What the store has: pipeline.c, apply.c; its readers: readers.c. */
+struct stored {
+    struct store *store;            /* owned */
+    uint64_t applied;               /* up to this version, as the last apply said ... */
+    struct sparse counts;           /* ... struct store_counts; owned */
+    struct store_counts counts_sum; /* of all of these */
+    struct store_reader *reader;    /* the loop's own; never waits, never pinned */
+    struct pooled_reader *idle_readers;
+    unsigned readers_open;
+    struct damage damage;
+    bool text_is_filling; /* it has a text index that is not filled in yet */
+};
+
+/* The newest state as far as memory has it: remember.c, apply.c, load.c. */
+struct newest {
+    struct memtable *active;  /* head of the list, newest first */
+    struct memtable *aside;   /* its end: entries that the store can not take (store_aside.c) */
+    uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
+    unsigned frozen_count;
+    struct memtable *retiring;  /* applied, its entries going into the cache; oldest of the list */
+    uint64_t retire_generation; /* changes when a retirement begins or ends */
+    struct cache cache;
+    struct range_cache range_cache;
+    struct absent absent;
+    struct kept kept;
+};
+
+/* load.c: what is being read of the store for commands. */
+struct loading {
+    struct load_job *gathering; /* keys that this turn wants; NULL = none */
+    double value_bytes;         /* of a value that was read from there, as of late */
+    uint64_t keys_expected;     /* backend_expect */
+    uint64_t reads, waits;
+    uint64_t queries; /* for `waits`, as struct backend_stats has it */
+};
 
 struct apply_job {
     struct job job; /* first */
@@ -37,15 +100,18 @@ struct apply_job {
     struct error error;
 };
 
-/* admission.c: how fast the store follows. */
-struct pace {
-    double rate;      /* memtable bytes a second, of the applies that are over; 0 = of none yet */
-    int64_t begin_us; /* of the apply that runs */
-    int64_t rows_us;  /* that its rows took; 0 = not yet */
-    double whole;     /* times the time of its rows is all of it; 0 = not known yet */
+/* apply.c: memtables go to the store. */
+struct apply {
+    struct apply_job job;
+    bool is_running;
+    int64_t retry_us; /* not before; 0 = at once */
+    unsigned failures;
+    struct error error;
+    struct waiter_list waiters; /* for the next one */
+    uint64_t count, spent_us, rows;
 };
 
-/* clean.c */
+/* clean.c: what is forgotten goes from the store. */
 struct clean_job {
     struct job job; /* first */
     struct pipeline *pipeline;
@@ -56,61 +122,49 @@ struct clean_job {
     struct error error;
 };
 
+struct clean {
+    struct clean_job job;
+    bool has_garbage, is_running;
+    int64_t again_us; /* not before */
+};
+
+/* How fast the store follows. */
+struct pace {
+    double rate;      /* memtable bytes a second, of the applies that are over; 0 = of none yet */
+    int64_t begin_us; /* of the apply that runs */
+    int64_t rows_us;  /* that its rows took; 0 = not yet */
+    double whole;     /* times the time of its rows is all of it; 0 = not known yet */
+};
+
+/* admission.c: writers wait while the store cannot follow. */
+struct admission {
+    struct pace pace;
+    double budget; /* bytes that throttled writers may still write */
+    int64_t budget_us;
+    int64_t bulk_us; /* bulk work was last admitted although writers are throttled */
+    struct waiter_list room_waiters, throttled, throttled_bulk;
+    uint64_t count; /* of those that had to wait */
+};
+
+/* Puts the rooms together. */
 struct pipeline {
     struct backend base; /* first */
     struct pipeline_options options;
-    struct worker *store_worker, *query_worker;
-    struct worker *long_worker; /* as query_worker, for what takes long: filtered scans, search */
-    struct journal *journal;    /* owned */
-    struct store *store;        /* owned */
-    uint64_t applied;           /* what it has, as the last apply said ... */
-    struct sparse counts;       /* ... struct store_counts; owned */
-    struct store_counts counts_sum; /* of all of these */
-    struct store_reader *reader;    /* the loop's own; never waits, never pinned */
-    struct pooled_reader *idle_readers;
-    unsigned readers_open;
-    struct cache cache;
-    struct range_cache range_cache;
-    struct kept kept;
-    struct absent absent;
-    uint64_t keys_expected;     /* backend_expect */
-    struct load_job *gathering; /* load.c: keys that this turn wants of the store; NULL = none */
-    double load_bytes;          /* of a value that was read from there, as of late */
-    struct memtable *active;    /* head of the list, newest first */
-    struct memtable *aside;     /* its end: entries that the store can not take (store_aside.c) */
-    uint64_t unapplied_bytes;   /* of frozen memtables; the active one is asked */
-    unsigned frozen_count;
-    struct memtable *retiring;  /* applied, its entries going into the cache; oldest of the list */
-    uint64_t retire_generation; /* changes when a retirement begins or ends */
-    uint64_t version_newest;    /* of the last commit */
-    uint64_t version_next;      /* to be given; a start skips what was reserved */
-    uint64_t version_told;      /* last on_durable */
-    struct steady time;         /* transaction time */
-    int64_t time_ahead_told_ms; /* in the log; 0 = it is not ahead */
-    struct pipeline_backup *backup; /* under way; NULL = none is */
-    struct changes *changes;        /* owned */
-    struct searches *searches;      /* owned */
-    bool text_is_filling;           /* the store has a text index that is not filled in yet */
-    struct apply_job apply;
-    struct clean_job clean;
-    bool has_garbage, is_cleaning; /* of forgotten ranges */
-    int64_t clean_again_us;        /* not before */
-    bool is_started;               /* the journal takes appends */
-    bool is_applying, is_closing;
-    int64_t apply_retry_us; /* not before; 0 = at once */
-    unsigned apply_failures;
-    struct error apply_error;
-    struct pace pace;
-    double write_budget; /* bytes that throttled writers may still write; see admission.c */
-    int64_t budget_us;
-    int64_t bulk_us; /* bulk work was last admitted although writers are throttled */
-    struct waiter_list room_waiters, throttled, throttled_bulk, yielded;
-    struct waiter_list settle_waiters; /* for the next apply */
-    struct damage damage;
+    struct workers workers;
+    struct log log;
+    struct stored stored;
+    struct newest newest;
+    struct loading loading;
+    struct apply apply;
+    struct clean clean;
+    struct admission admission;
+    struct waiter_list yielded;
+    struct pipeline_backup *backup;    /* under way; NULL = none is */
+    struct changes *changes;           /* owned */
+    struct searches *searches;         /* owned */
     struct verification *verification; /* the last one; NULL = there was none */
-    uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
-    uint64_t store_queries; /* for store_waits, as struct backend_stats has it */
     unsigned scans_open;
+    bool is_closing;
 };
 
 static inline struct pipeline *pipeline_of(struct backend *b)
@@ -120,7 +174,7 @@ static inline struct pipeline *pipeline_of(struct backend *b)
 
 static inline uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
 {
-    return p->unapplied_bytes + memtable_bytes(p->active);
+    return p->newest.unapplied_bytes + memtable_bytes(p->newest.active);
 }
 
 /* remember.c: mutations become part of the newest state; the time of the batch is not looked at. */
@@ -197,7 +251,6 @@ void pipeline_fill_try(struct pipeline *p);
 void pipeline_clean_try(struct pipeline *p);
 
 /* verify.c */
-struct verification;
 void pipeline_verify_free(struct pipeline *p);
 
 /* replay.c: at a start, what the journal holds beyond the store; *version_next: the first that may

@@ -6,21 +6,21 @@
 
 enum err reader_take(struct pipeline *p, struct pooled_reader **out, struct error *e)
 {
-    if (p->idle_readers != NULL) {
-        *out = p->idle_readers;
-        p->idle_readers = (*out)->next;
+    if (p->stored.idle_readers != NULL) {
+        *out = p->stored.idle_readers;
+        p->stored.idle_readers = (*out)->next;
         return OK;
     }
-    if (p->readers_open >= READERS_MAX) {
+    if (p->stored.readers_open >= READERS_MAX) {
         return error_set(e, ERR_TRYAGAIN, "too many long reads at once (%d)", READERS_MAX);
     }
     struct pooled_reader *r = mem_new(sizeof *r);
-    enum err result = store_reader_open(p->store, &r->reader, e);
+    enum err result = store_reader_open(p->stored.store, &r->reader, e);
     if (result != OK) {
         mem_free(r);
         return result;
     }
-    p->readers_open++;
+    p->stored.readers_open++;
     *out = r;
     return OK;
 }
@@ -28,18 +28,18 @@ enum err reader_take(struct pipeline *p, struct pooled_reader **out, struct erro
 void reader_give(struct pipeline *p, struct pooled_reader *r)
 {
     store_unpin(r->reader);
-    r->next = p->idle_readers;
-    p->idle_readers = r;
+    r->next = p->stored.idle_readers;
+    p->stored.idle_readers = r;
 }
 
 void readers_close(struct pipeline *p)
 {
-    while (p->idle_readers != NULL) {
-        struct pooled_reader *next = p->idle_readers->next;
-        store_reader_close(p->idle_readers->reader);
-        mem_free(p->idle_readers);
-        p->idle_readers = next;
-        p->readers_open--;
+    while (p->stored.idle_readers != NULL) {
+        struct pooled_reader *next = p->stored.idle_readers->next;
+        store_reader_close(p->stored.idle_readers->reader);
+        mem_free(p->stored.idle_readers);
+        p->stored.idle_readers = next;
+        p->stored.readers_open--;
     }
-    INVARIANT(p->readers_open == 0);
+    INVARIANT(p->stored.readers_open == 0);
 }

@@ -16,7 +16,7 @@ static void count_change(struct pipeline *p, uint64_t hash, const struct mutatio
         (void)pipeline_peek(p, hash, mu->key, &old);
     }
     bool is_set = mu->kind == MUTATION_SET;
-    struct mem_database *d = memtable_database(p->active, key_database(mu->key));
+    struct mem_database *d = memtable_database(p->newest.active, key_database(mu->key));
     if (is_counted) {
         d->entries += is_set - old.exists;
         d->expiring += (is_set && mu->expiry_ms != 0) - (old.exists && old.expiry_ms != 0);
@@ -29,16 +29,16 @@ static void remember(struct pipeline *p, uint64_t hash, const struct mutation *m
                      const struct entry *before, uint64_t version)
 {
     if (mu->kind == MUTATION_FLUSH) {
-        memtable_flush(p->active, key_database(mu->key), version);
+        memtable_flush(p->newest.active, key_database(mu->key), version);
         return;
     }
     if (mu->kind == MUTATION_FORGET) {
-        memtable_forget(p->active, mu->key, mu->value, version);
+        memtable_forget(p->newest.active, mu->key, mu->value, version);
         return;
     }
-    if (mu->kind == MUTATION_SET) absent_add(&p->absent, hash);
+    if (mu->kind == MUTATION_SET) absent_add(&p->newest.absent, hash);
     count_change(p, hash, mu, before);
-    memtable_put(p->active, hash, mu, version);
+    memtable_put(p->newest.active, hash, mu, version);
 }
 
 void pipeline_remember(struct pipeline *p, const struct batch *batch, uint64_t version)
@@ -48,8 +48,8 @@ void pipeline_remember(struct pipeline *p, const struct batch *batch, uint64_t v
         size_t count = batch->count - from < AT_ONCE ? batch->count - from : AT_ONCE;
         for (size_t i = 0; i < count; i++) {
             hashes[i] = hash_bytes(batch->items[from + i].key);
-            htab_prefetch(&p->active->points, hashes[i]);
-            absent_prefetch(&p->absent, hashes[i]);
+            htab_prefetch(&p->newest.active->points, hashes[i]);
+            absent_prefetch(&p->newest.absent, hashes[i]);
         }
         for (size_t i = 0; i < count; i++) {
             const struct entry *before = batch->before != NULL ? batch->before[from + i] : NULL;

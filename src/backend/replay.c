@@ -21,21 +21,21 @@ static void replay_tell(struct journal_replay *r)
  * must catch up. It works meanwhile. */
 static enum err replay_make_room(struct pipeline *p, struct error *e)
 {
-    if (memtable_bytes(p->active) < p->options.memtable_bytes) return OK;
+    if (memtable_bytes(p->newest.active) < p->options.memtable_bytes) return OK;
     pipeline_freeze(p);
     pipeline_retire_slice(p, SIZE_MAX);
     pipeline_apply_next(p);
-    while (p->frozen_count > FROZEN_MIN &&
+    while (p->newest.frozen_count > FROZEN_MIN &&
            pipeline_unapplied_bytes(p) >= p->options.write_buffer_bytes) {
-        worker_drain(p->store_worker);
-        while (worker_poll(p->store_worker)) continue;
+        worker_drain(p->workers.store);
+        while (worker_poll(p->workers.store)) continue;
         pipeline_retire_slice(p, SIZE_MAX);
-        if (p->apply_failures > 0) {
+        if (p->apply.failures > 0) {
             /* A full disk is no reason to refuse reads: go on in memory. There is not much more
              * than write_buffer_bytes to replay, admission saw to that. */
             if (pipeline_unapplied_bytes(p) < 2 * p->options.write_buffer_bytes) return OK;
-            *e = p->apply_error;
-            return p->apply_error.code;
+            *e = p->apply.error;
+            return p->apply.error.code;
         }
         pipeline_apply_next(p);
     }
@@ -60,7 +60,7 @@ static enum err remember_txn(struct pipeline *p, const struct txn_view *txn, str
         return error_set(e, ERR_CORRUPT, "version %llu has a malformed record",
                          (unsigned long long)txn->version);
     }
-    p->version_newest = txn->version;
+    p->log.version_newest = txn->version;
     return OK;
 }
 
@@ -82,7 +82,7 @@ static void announce_txn(struct journal_replay *r, const struct txn_view *txn)
     struct mutation mu;
     for (unsigned i = 0; i < ANNOUNCED_MAX && mutation_read(&rest, &mu); i++) {
         uint64_t hash = hash_bytes(mu.key);
-        for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+        for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) {
             htab_prefetch(&m->points, hash);
         }
     }
@@ -94,21 +94,21 @@ enum err pipeline_followed(struct journal *j, struct txn_view *txn, struct error
     const struct backend *b = &p->base;
     enum err r = remember_txn(p, txn, e);
     if (r != OK) return r;
-    p->version_next = txn->version + 1;
-    steady_at_least(&p->time, txn->time_ms);
+    p->log.version_next = txn->version + 1;
+    steady_at_least(&p->log.time, txn->time_ms);
     return b->on_followed != NULL ? b->on_followed(b->on_followed_arg, txn, e) : OK;
 }
 
 enum err pipeline_replay(struct pipeline *p, struct error *e)
 {
     struct journal_replay replay = {
-        .after = p->applied, .take = take_txn, .announce = announce_txn, .arg = p};
-    p->version_newest = p->applied;
-    enum err r = p->journal->ops->start(p->journal, &replay, e);
+        .after = p->stored.applied, .take = take_txn, .announce = announce_txn, .arg = p};
+    p->log.version_newest = p->stored.applied;
+    enum err r = p->log.journal->ops->start(p->log.journal, &replay, e);
     if (r != OK) return r;
-    steady_at_least(&p->time, replay.time_ms);
-    p->version_next = replay.version_next;
-    p->is_started = true;
-    p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
+    steady_at_least(&p->log.time, replay.time_ms);
+    p->log.version_next = replay.version_next;
+    p->log.is_started = true;
+    p->log.journal->ops->release(p->log.journal, p->stored.applied, steady_now_ms(&p->log.time));
     return OK;
 }

@@ -67,7 +67,7 @@ enum err backend_scan_open(struct backend *b, const struct scan_range *range, st
     s->wants_values = range->with_values;
     s->is_undivided = range->is_undivided;
     s->rows_hint = range->rows_hint;
-    s->version = p->version_newest;
+    s->version = p->log.version_newest;
     s->opened_us = clock_mono_us();
     buf_append(&s->start, range->start.data, range->start.len);
     buf_append(&s->end, range->end.data, range->end.len);
@@ -79,7 +79,7 @@ enum err backend_scan_open(struct backend *b, const struct scan_range *range, st
         return error_set(e, ERR_NOMEM, "no memory for a scan");
     }
     uint16_t database = key_database(range->start);
-    for (struct memtable *m = p->active; m != NULL; m = m->older) {
+    for (struct memtable *m = p->newest.active; m != NULL; m = m->older) {
         if (m->state == MEM_ASIDE && memtable_is_empty(m)) continue;
         if (s->layer_count == LAYERS_MAX) {
             scan_free(s);
@@ -147,7 +147,7 @@ static void fetch_done(struct job *job)
     s->chunk_at = 0;
     if (s->fetch_result == OK && s->chunk->is_last) s->is_store_done = true;
     if (s->fetch_result != OK) {
-        damage_note(&s->pipeline->damage, &s->fetch_error);
+        damage_note(&s->pipeline->stored.damage, &s->fetch_error);
     }
     /* Told even when it was closed: a waiter here is in no other list. */
     pipeline_wake(s->pipeline, &s->waiters);
@@ -194,17 +194,17 @@ static enum err fetch_now(struct scan *s, struct waiter *w, struct error *e)
     struct pipeline *p = s->pipeline;
     fetch_describe(s, false);
     size_t at = 0;
-    struct shared_chunk *known = range_cache_get(&p->range_cache, &s->fetch);
+    struct shared_chunk *known = range_cache_get(&p->newest.range_cache, &s->fetch);
     if (known == NULL && s->is_undivided) known = kept_page_get(p, &s->fetch, w, &at);
     if (known != NULL) {
         scan_take_chunk(s, known);
     } else {
         if (s->shared->refs > 1) scan_take_chunk(s, shared_chunk_new());
-        p->store_reads++;
-        enum err r = store_fetch(p->reader, &s->fetch, s->chunk, e);
+        p->loading.reads++;
+        enum err r = store_fetch(p->stored.reader, &s->fetch, s->chunk, e);
         if (r != OK) return r;
         if (s->chunk->count == s->fetch.rows_max || s->chunk->is_last) {
-            range_cache_put(&p->range_cache, &s->fetch, s->shared);
+            range_cache_put(&p->newest.range_cache, &s->fetch, s->shared);
         }
     }
     s->chunk_at = at;
@@ -227,11 +227,11 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
     if (s->state == SCAN_FRESH) {
         enum err r = fetch_now(s, w, e);
         if (r == OK) return OK;
-        if (r != ERR_WAIT && e != NULL) damage_note(&s->pipeline->damage, e);
+        if (r != ERR_WAIT && e != NULL) damage_note(&s->pipeline->stored.damage, e);
         if (r != ERR_WAIT) return r;
         if (s->is_undivided) return kept_page_fetch(s->pipeline, &s->fetch, w, e);
-        s->pipeline->store_waits++;
-        s->pipeline->store_queries++;
+        s->pipeline->loading.waits++;
+        s->pipeline->loading.queries++;
         r = backend_scan_pause(s, e);
         if (r != OK) return r;
     }
@@ -243,7 +243,8 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
     s->job.run = fetch_run;
     s->job.done = fetch_done;
     waiter_add(&s->waiters, w);
-    worker_post(s->filter == NULL ? s->pipeline->query_worker : s->pipeline->long_worker, &s->job);
+    worker_post(s->filter == NULL ? s->pipeline->workers.query : s->pipeline->workers.slow,
+                &s->job);
     return error_set(e, ERR_WAIT, "rows are being read");
 }
 

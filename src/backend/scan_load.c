@@ -59,7 +59,7 @@ static void lookup_done(struct job *job)
     struct scan *s = u->scan;
     s->state = SCAN_PINNED;
     u->is_done = true;
-    if (u->result != OK) damage_note(&s->pipeline->damage, &u->error);
+    if (u->result != OK) damage_note(&s->pipeline->stored.damage, &u->error);
     pipeline_wake(s->pipeline, &s->waiters);
     if (s->is_closed) scan_free(s);
 }
@@ -89,7 +89,7 @@ static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t co
     }
     s->state = SCAN_FETCHING;
     waiter_add(&s->waiters, w);
-    worker_post(s->pipeline->query_worker, &u->job);
+    worker_post(s->pipeline->workers.query, &u->job);
     return error_set(e, ERR_WAIT, "entries are being read");
 }
 

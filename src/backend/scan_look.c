@@ -55,7 +55,7 @@ static enum err look_begin(struct scan *s, struct slice key, struct slice value,
     k->is_done = false;
     s->state = SCAN_FETCHING;
     waiter_add(&s->waiters, w);
-    worker_post(s->pipeline->long_worker, &k->job);
+    worker_post(s->pipeline->workers.slow, &k->job);
     return error_set(e, ERR_WAIT, "a filter looks at a large value");
 }
 

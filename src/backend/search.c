@@ -97,7 +97,7 @@ static void search_begin(struct search_job *k)
     } else {
         k->job = (struct job){.run = search_nothing, .done = search_fail};
     }
-    worker_post(p->long_worker, &k->job);
+    worker_post(p->workers.slow, &k->job);
 }
 
 /* ---- the barrier ---- */
@@ -118,7 +118,7 @@ static bool concerns(const struct memtable *m, const struct text_request *q)
 /* The newest version that must be applied for the request; 0 = none. */
 static uint64_t barrier(const struct pipeline *p, const struct text_request *q)
 {
-    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+    for (const struct memtable *m = p->newest.active; m != NULL; m = m->older) {
         if (m->state == MEM_APPLIED || m->state == MEM_ASIDE) break;
         if (!memtable_is_empty(m) && concerns(m, q)) return m->version_last;
     }
@@ -150,21 +150,21 @@ static unsigned running_max(const struct pipeline *p)
 static bool search_is_due(const struct pipeline *p, struct search_job *k)
 {
     struct text_request *q = k->request;
-    if (p->aside->order.count > 0 && concerns(p->aside, q)) {
+    if (p->newest.aside->order.count > 0 && concerns(p->newest.aside, q)) {
         /* The index does not know them: an answer would lack them without a sign of it. */
         q->result = error_set(&q->error, ERR_CORRUPT,
                               "entries of this index have no place because tupled.db is damaged");
         return true;
     }
-    if (p->applied >= k->until) {
+    if (p->stored.applied >= k->until) {
         if (p->searches->running >= running_max(p)) return false;
         /* While it waited for others, an apply of newer data may have begun: not into the middle.
          */
-        return !p->is_applying || !concerns(p->apply.memtable, q);
+        return !p->apply.is_running || !concerns(p->apply.job.memtable, q);
     }
     /* Memtables are applied in order: what this one waits for is after a failing one. */
-    if (p->apply_failures == 0) return false;
-    q->result = error_set(&q->error, p->apply_error.code, "store failing: %s", p->apply_error.text);
+    if (p->apply.failures == 0) return false;
+    q->result = error_set(&q->error, p->apply.error.code, "store failing: %s", p->apply.error.text);
     return true;
 }
 
@@ -175,7 +175,7 @@ void pipeline_searches_try(struct pipeline *p)
     while (*at != NULL) {
         struct search_job *k = *at;
         if (!search_is_due(p, k)) {
-            wants_apply = wants_apply || p->applied < k->until;
+            wants_apply = wants_apply || p->stored.applied < k->until;
             at = &k->next;
             continue;
         }
@@ -184,11 +184,11 @@ void pipeline_searches_try(struct pipeline *p)
             search_begin(k);
         } else {
             k->job = (struct job){.run = search_nothing, .done = search_fail};
-            worker_post(p->long_worker, &k->job);
+            worker_post(p->workers.slow, &k->job);
         }
     }
     /* What has piled up while one memtable was applied becomes the next. */
-    if (wants_apply && p->frozen_count == 0) {
+    if (wants_apply && p->newest.frozen_count == 0) {
         pipeline_freeze(p);
         pipeline_apply_next(p);
     }
@@ -210,7 +210,7 @@ void pipeline_searches_stop(struct pipeline *p)
 static void fill_run(struct job *job)
 {
     struct fill_job *f = (struct fill_job *)job;
-    f->result = store_fill(f->pipeline->store, &f->is_filling, &f->error);
+    f->result = store_fill(f->pipeline->stored.store, &f->is_filling, &f->error);
 }
 
 static void fill_done(struct job *job)
@@ -219,23 +219,24 @@ static void fill_done(struct job *job)
     struct pipeline *p = f->pipeline;
     p->searches->is_filling = false;
     if (f->result != OK) {
-        if (!p->damage.is_over) log_warning("store: filling a text index: %s", f->error.text);
+        if (!p->stored.damage.is_over)
+            log_warning("store: filling a text index: %s", f->error.text);
         p->searches->fill_retry_us = clock_mono_us() + FILL_RETRY_US;
         return;
     }
-    p->text_is_filling = f->is_filling;
+    p->stored.text_is_filling = f->is_filling;
     pipeline_fill_try(p);
 }
 
 void pipeline_fill_try(struct pipeline *p)
 {
     struct searches *s = p->searches;
-    if (!p->text_is_filling || s->is_filling || p->is_closing) return;
+    if (!p->stored.text_is_filling || s->is_filling || p->is_closing) return;
     if (clock_mono_us() < s->fill_retry_us) return;
     s->is_filling = true;
     s->fill.job = (struct job){.run = fill_run, .done = fill_done};
     s->fill.pipeline = p;
-    worker_post(p->store_worker, &s->fill.job);
+    worker_post(p->workers.store, &s->fill.job);
 }
 
 struct searches *searches_new(void)

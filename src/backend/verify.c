@@ -50,9 +50,9 @@ static void verify_end(struct verification *v)
     for (uint64_t i = 0; i < found && i < STORE_PLACES_MAX; i++) {
         struct error e;
         (void)error_set(&e, ERR_CORRUPT, "verify: %s", v->found.places[i]);
-        damage_note(&p->damage, &e);
+        damage_note(&p->stored.damage, &e);
     }
-    if (v->result == ERR_CORRUPT && found == 0) damage_note(&p->damage, &v->error);
+    if (v->result == ERR_CORRUPT && found == 0) damage_note(&p->stored.damage, &v->error);
     log_notice("verify: %llu pages read, %llu damaged; %llu segments of the journal damaged; %lld "
                "ms%s",
                (unsigned long long)v->found.pages, (unsigned long long)found,
@@ -97,8 +97,8 @@ static void history_begin(struct verification *v)
     /* From a head that no key has, to the same. */
     static const uint8_t nothing[KEY_HEAD_BYTES] = {0xff, 0xff, 0xff};
     struct pipeline *p = v->pipeline;
-    v->journal_end = p->version_told;
-    v->history.after = p->journal->ops->oldest(p->journal);
+    v->journal_end = p->log.version_told;
+    v->history.after = p->log.journal->ops->oldest(p->log.journal);
     v->history.start = v->history.end = slice_of(nothing, sizeof nothing);
     v->history.rows_max = 1;
     v->history.bytes_max = 1;
@@ -150,7 +150,7 @@ enum err backend_verify_start(struct backend *b, struct error *e)
                                .is_running = true};
     arena_init(&v->history.arena, 1024);
     p->verification = v;
-    worker_post(p->long_worker, &v->job);
+    worker_post(p->workers.slow, &v->job);
     return OK;
 }
 

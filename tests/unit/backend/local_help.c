@@ -166,7 +166,7 @@ void rig_settle(struct rig *r)
     for (int i = 0; r->durable < backend_version_newest(r->b); i++) {
         /* The newest version after a start may be one that was only reserved: nothing to wait for.
          */
-        if (pipeline_of(r->b)->version_told == backend_version_newest(r->b)) return;
+        if (pipeline_of(r->b)->log.version_told == backend_version_newest(r->b)) return;
         assert_true(i < STEPS_MAX && !r->is_fatal);
         rig_step(r);
     }
@@ -177,7 +177,7 @@ void rig_apply(struct rig *r)
     struct pipeline *l = pipeline_of(r->b);
     rig_settle(r);
     pipeline_freeze(l);
-    for (int i = 0; l->frozen_count > 0 || l->retiring != NULL; i++) {
+    for (int i = 0; l->newest.frozen_count > 0 || l->newest.retiring != NULL; i++) {
         assert_true(i < STEPS_MAX && !r->is_fatal);
         rig_step(r);
     }

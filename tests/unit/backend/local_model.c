@@ -317,8 +317,8 @@ static void compare_all(struct model *m)
             scan_read(m, &o, m->options.keys + 1);
             assert_null(o.scan);
         }
-        bool is_at_rest = pipeline_of(m->r->b)->frozen_count == 0 &&
-                          memtable_is_empty(pipeline_of(m->r->b)->active);
+        bool is_at_rest = pipeline_of(m->r->b)->newest.frozen_count == 0 &&
+                          memtable_is_empty(pipeline_of(m->r->b)->newest.active);
         if (is_at_rest) assert_int_equal(backend_entries(m->r->b, database), live);
     }
 }

@@ -31,7 +31,7 @@ static void fill(struct rig *r, const char *kind, int count)
 
 static enum absent_state state_of(struct rig *r)
 {
-    return ((struct pipeline *)r->b)->absent.state;
+    return ((struct pipeline *)r->b)->newest.absent.state;
 }
 
 /* Reads keys that are not there until it is made. */
@@ -109,11 +109,11 @@ static void what_is_not_in_the_store_yet_is_in_it(void **state)
     for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "frozen%d", i), slice_str(big));
     pipeline_freeze(p);
     for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "m%d", i), slice_str(big));
-    p->absent.seen = 1000;
+    p->newest.absent.seen = 1000;
     pipeline_absent_try(p); /* before anything is applied */
     assert_int_not_equal(state_of(&r), ABSENT_OFF);
     ask_until(&r, ABSENT_ON);
-    assert_true(p->applied < p->version_newest);
+    assert_true(p->stored.applied < p->log.version_newest);
     rig_apply(&r);
     for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "frozen%d", i), big);
     for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "m%d", i), big);
@@ -131,19 +131,19 @@ static void while_a_larger_one_is_made_the_old_one_answers(void **state)
     fill(&r, "k", 5000);
     ask_until(&r, ABSENT_ON);
     struct pipeline *p = (struct pipeline *)r.b;
-    uint64_t room = p->absent.room;
+    uint64_t room = p->newest.absent.room;
     int written = 0;
     while (written < 200000 && state_of(&r) == ABSENT_ON) {
         rig_set(&r, key_of(0, "more%d", written++), slice_str("m"));
         pipeline_absent_try(p);
     }
     assert_int_equal(state_of(&r), ABSENT_GATHERING);
-    uint64_t answers = p->absent.answers;
+    uint64_t answers = p->newest.absent.answers;
     for (int i = 0; i < 100; i++) rig_expect(&r, key_of(0, "no%d", i), NULL);
-    assert_true(p->absent.answers > answers);
+    assert_true(p->newest.absent.answers > answers);
     rig_set(&r, key_of(0, "meanwhile"), slice_str("w"));
     ask_until(&r, ABSENT_ON);
-    assert_true(p->absent.room > room);
+    assert_true(p->newest.absent.room > room);
     rig_apply(&r);
     for (int i = 0; i < written; i++) rig_expect(&r, key_of(0, "more%d", i), "m");
     rig_expect(&r, key_of(0, "meanwhile"), "w");
@@ -159,7 +159,7 @@ static void it_may_end_while_it_is_made(void **state)
     open_with(&r, 10, 8 << 20);
     for (int i = 0; i < 30000; i++) rig_set(&r, key_of(0, "k%d", i), slice_str("v"));
     struct pipeline *p = (struct pipeline *)r.b;
-    p->absent.seen = 1000;
+    p->newest.absent.seen = 1000;
     pipeline_absent_try(p);
     assert_int_equal(state_of(&r), ABSENT_GATHERING);
     rig_close(&r);
@@ -193,11 +193,11 @@ static void when_there_are_far_more_keys_it_is_made_anew(void **state)
     open_with(&r, 10, 8 << 20);
     fill(&r, "k", 100);
     ask_until(&r, ABSENT_ON);
-    uint64_t room = ((struct pipeline *)r.b)->absent.room;
+    uint64_t room = ((struct pipeline *)r.b)->newest.absent.room;
     fill(&r, "more", 5000);
     rig_step(&r);
     ask_until(&r, ABSENT_ON);
-    assert_true(((struct pipeline *)r.b)->absent.room > room);
+    assert_true(((struct pipeline *)r.b)->newest.absent.room > room);
     for (int i = 0; i < 5000; i++) rig_expect(&r, key_of(0, "more%d", i), "v");
     rig_close(&r);
     rig_fini(&r);

@@ -150,7 +150,7 @@ static void it_is_removed_in_slices(void **state)
     rig_open(&r);
     write_range(&r, 1, ROWS);
     forget(&r, 1);
-    pipeline_of(r.b)->clean_again_us = INT64_MAX; /* not by itself */
+    pipeline_of(r.b)->clean.again_us = INT64_MAX; /* not by itself */
     rig_apply(&r);
     unsigned last = count_space(&r);
     unsigned slices = 0;
@@ -158,10 +158,10 @@ static void it_is_removed_in_slices(void **state)
     for (bool has_more = true; has_more;) {
         struct pipeline *p = pipeline_of(r.b);
         struct store_progress progress;
-        assert_int_equal(store_clean(p->store, &progress, &has_more, NULL), OK);
-        store_counts_merge(&p->counts, &progress.counts);
+        assert_int_equal(store_clean(p->stored.store, &progress, &has_more, NULL), OK);
+        store_counts_merge(&p->stored.counts, &progress.counts);
         store_progress_fini(&progress);
-        range_cache_forget(&p->range_cache);
+        range_cache_forget(&p->newest.range_cache);
         unsigned left = count_space(&r);
         assert_true(left <= last && last - left <= ROWS / 2);
         slices += left < last;

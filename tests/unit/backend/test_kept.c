@@ -203,7 +203,7 @@ static void what_a_command_has_fetched_goes_when_it_has_run(void **state)
         run_all(&r, commands, 2);
         assert_int_equal(reads(&r), (uint64_t)(i + 1) * 2 * (KEYS + 2));
         rig_step(&r);
-        assert_int_equal(pipeline_of(r.b)->kept.bytes, 0);
+        assert_int_equal(pipeline_of(r.b)->newest.kept.bytes, 0);
     }
     close_late(&r);
 }
@@ -284,13 +284,13 @@ static void what_is_read_ahead_is_kept_and_a_commit_ends_what_was_used(void **st
     uint64_t version = 0;
     for (int i = 0; i < KEYS; i++) {
         assert_int_equal(load_one(&r, i, &owner.waiter), OK);
-        size_t bytes = pipeline_of(r.b)->kept.bytes;
+        size_t bytes = pipeline_of(r.b)->newest.kept.bytes;
         assert_int_equal(backend_commit(r.b, &batch, &version, &owner.waiter, NULL), OK);
-        assert_true(pipeline_of(r.b)->kept.bytes < bytes);
+        assert_true(pipeline_of(r.b)->newest.kept.bytes < bytes);
         rig_step(&r);
     }
     assert_int_equal(reads(&r), KEYS);
-    assert_int_equal(pipeline_of(r.b)->kept.bytes, 0);
+    assert_int_equal(pipeline_of(r.b)->newest.kept.bytes, 0);
     close_late(&r);
 }
 
@@ -307,10 +307,10 @@ static void what_nobody_asks_for_goes_after_a_while(void **state)
         rig_step(&r);
     }
     assert_int_equal(load_one(&r, 0, &owner.waiter), OK);
-    assert_true(pipeline_of(r.b)->kept.bytes > 0);
+    assert_true(pipeline_of(r.b)->newest.kept.bytes > 0);
     clock_set_fake_ms(1700000000000 + 120000);
     rig_step(&r);
-    assert_int_equal(pipeline_of(r.b)->kept.bytes, 0);
+    assert_int_equal(pipeline_of(r.b)->newest.kept.bytes, 0);
     assert_int_equal(load_one(&r, 0, &owner.waiter), ERR_WAIT);
     close_late(&r);
 }

@@ -424,13 +424,13 @@ static void a_start_takes_into_memory_what_writers_may_have_unapplied(void **sta
     r.options.memtable_bytes = 512 << 10;
     rig_crash(&r);
     const struct pipeline *p = pipeline_of(r.b);
-    assert_int_equal(p->applied, 0);
-    assert_true(p->frozen_count > 4);
+    assert_int_equal(p->stored.applied, 0);
+    assert_true(p->newest.frozen_count > 4);
     assert_int_equal(backend_entries(r.b, 0), 4000);
     r.options.write_buffer_bytes = 1 << 20;
     rig_crash(&r);
     p = pipeline_of(r.b);
-    assert_true(p->applied > 0);
+    assert_true(p->stored.applied > 0);
     assert_true(pipeline_unapplied_bytes(p) < 4 << 20);
     assert_int_equal(backend_entries(r.b, 0), 4000);
     rig_apply(&r);

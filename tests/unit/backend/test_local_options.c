@@ -33,7 +33,7 @@ static void set_options_now(struct rig *r)
 
 static struct journal *journal_of(struct rig *r)
 {
-    return pipeline_of(r->b)->journal;
+    return pipeline_of(r->b)->log.journal;
 }
 
 static void a_write_under_way_is_acknowledged_by_the_durability_of_now(void **state)
@@ -141,10 +141,10 @@ static void a_smaller_memtable_is_frozen(void **state)
     rig_open(&r);
     for (int i = 0; i < 100; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
     rig_settle(&r);
-    assert_int_equal(pipeline_of(r.b)->applied, 0);
+    assert_int_equal(pipeline_of(r.b)->stored.applied, 0);
     r.options.memtable_bytes = 10000;
     assert_int_equal(set_options(&r), OK);
-    for (int i = 0; pipeline_of(r.b)->applied == 0; i++) {
+    for (int i = 0; pipeline_of(r.b)->stored.applied == 0; i++) {
         assert_true(i < STEPS_MAX);
         rig_step(&r);
     }
@@ -161,10 +161,10 @@ static void a_younger_memtable_age_applies_what_is_little(void **state)
     rig_set(&r, key_of(0, "a"), slice_str("1"));
     clock_set_fake_ms(START_MS + 100);
     for (int i = 0; i < 20; i++) rig_step(&r);
-    assert_int_equal(pipeline_of(r.b)->applied, 0);
+    assert_int_equal(pipeline_of(r.b)->stored.applied, 0);
     r.options.memtable_age_ms = 100;
     assert_int_equal(set_options(&r), OK);
-    for (int i = 0; pipeline_of(r.b)->applied == 0; i++) {
+    for (int i = 0; pipeline_of(r.b)->stored.applied == 0; i++) {
         assert_true(i < STEPS_MAX);
         rig_step(&r);
     }
@@ -223,14 +223,15 @@ static void writers_are_as_fast_as_the_apply_that_runs(void **state)
     assert_int_equal(set_options(&r), OK);
     pipeline_freeze(l);
     pipeline_apply_next(l); /* it is done in a poll, which there is none of */
-    assert_true(l->is_applying);
-    __atomic_store_n(&l->store->rows_done, 1, __ATOMIC_RELAXED);
+    assert_true(l->apply.is_running);
+    __atomic_store_n(&l->stored.store->rows_done, 1, __ATOMIC_RELAXED);
     for (int i = 1; i <= 50; i++) { /* some 2 KB a second */
         clock_set_fake_ms(START_MS + 1000 + 10 * i);
         pipeline_budget_tick(l);
         assert_in_range(writes_admitted(&r), 0, 4);
     }
-    __atomic_store_n(&l->store->rows_done, l->apply.memtable->order.count / 2, __ATOMIC_RELAXED);
+    __atomic_store_n(&l->stored.store->rows_done, l->apply.job.memtable->order.count / 2,
+                     __ATOMIC_RELAXED);
     clock_set_fake_ms(START_MS + 1600);
     pipeline_budget_tick(l);
     assert_in_range(writes_admitted(&r), 10, 1000);
@@ -326,20 +327,20 @@ static void a_smaller_cache_is_emptied_and_a_larger_one_fills(void **state)
     rig_open(&r);
     struct pipeline *l = pipeline_of(r.b);
     for (int i = 0; i < 10000; i++) rig_expect(&r, key_of(0, "%d", i), NULL);
-    size_t full = l->cache.bytes;
+    size_t full = l->newest.cache.bytes;
     assert_true(full > 1000000);
     r.options.cache_bytes = 0;
     assert_int_equal(set_options(&r), OK);
     rig_step(&r);
-    assert_true(l->cache.bytes > 0 && l->cache.bytes < full); /* bit by bit */
-    for (int i = 0; l->cache.bytes > 0; i++) {
+    assert_true(l->newest.cache.bytes > 0 && l->newest.cache.bytes < full); /* bit by bit */
+    for (int i = 0; l->newest.cache.bytes > 0; i++) {
         assert_true(i < STEPS_MAX);
         rig_step(&r);
     }
     r.options.cache_bytes = 1 << 20;
     assert_int_equal(set_options(&r), OK);
     for (int i = 0; i < 10; i++) rig_expect(&r, key_of(0, "%d", i), NULL);
-    assert_int_equal(l->cache.points.count, 10);
+    assert_int_equal(l->newest.cache.points.count, 10);
     rig_close(&r);
     rig_fini(&r);
 }

@@ -36,8 +36,8 @@ static void next_read_is_of_now(struct pipeline *l)
     struct pooled_reader *reader = NULL;
     assert_int_equal(reader_take(l, &reader, NULL), OK);
     assert_int_equal(store_pin(reader->reader, NULL), OK);
-    reader->next = l->idle_readers;
-    l->idle_readers = reader;
+    reader->next = l->stored.idle_readers;
+    l->stored.idle_readers = reader;
 }
 
 /* The jobs that were posted: reads, and small work that stands before them. */
@@ -51,11 +51,11 @@ static void apply_without_reads(struct rig *r)
 {
     struct pipeline *l = pipeline_of(r->b);
     pipeline_freeze(l);
-    for (int i = 0; l->frozen_count > 0 || l->retiring != NULL; i++) {
+    for (int i = 0; l->newest.frozen_count > 0 || l->newest.retiring != NULL; i++) {
         assert_true(i < STEPS_MAX);
         backend_turn_end(r->b);
-        if (l->journal->ops->poll(l->journal)) journal_submit(l->journal);
-        worker_poll(l->store_worker);
+        if (l->log.journal->ops->poll(l->log.journal)) journal_submit(l->log.journal);
+        worker_poll(l->workers.store);
     }
 }
 
@@ -72,7 +72,7 @@ static void a_read_that_an_apply_overtakes_is_not_remembered(void **state)
     rig_set(&r, key_of(0, "k"), slice_str("2"));
     apply_without_reads(&r);
     assert_false(r.is_ready);
-    run_jobs(l->query_worker);
+    run_jobs(l->workers.query);
     assert_true(r.is_ready);
     reads_wait(false);
     rig_expect(&r, key_of(0, "k"), "2");
@@ -83,7 +83,7 @@ static void a_read_that_an_apply_overtakes_is_not_remembered(void **state)
     assert_int_equal(backend_load(r.b, key_of(0, "new"), &entry, &r.waiter, &e), ERR_WAIT);
     rig_set(&r, key_of(0, "new"), slice_str("3"));
     apply_without_reads(&r);
-    run_jobs(l->query_worker);
+    run_jobs(l->workers.query);
     assert_true(r.is_ready);
     reads_wait(false);
     rig_expect(&r, key_of(0, "new"), "3");
@@ -99,7 +99,7 @@ static void a_read_that_nothing_overtakes_is_remembered(void **state)
     open_with_one(&r);
     reads_wait(true);
     assert_int_equal(backend_load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), ERR_WAIT);
-    run_jobs(pipeline_of(r.b)->query_worker);
+    run_jobs(pipeline_of(r.b)->workers.query);
     assert_true(r.is_ready);
     assert_int_equal(backend_load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), OK);
     assert_true(entry.exists);
@@ -126,13 +126,13 @@ static void close_and_finish(struct rig *r, struct scan *s, struct worker *threa
     waiter_cancel(&r->waiter);
     backend_scan_close(s);
     assert_int_equal(l->scans_open, 1);
-    assert_null(l->idle_readers);
+    assert_null(l->stored.idle_readers);
     run_jobs(thread);
     assert_int_equal(l->scans_open, 0);
     unsigned idle = 0;
-    for (struct pooled_reader *p = l->idle_readers; p != NULL; p = p->next) idle++;
+    for (struct pooled_reader *p = l->stored.idle_readers; p != NULL; p = p->next) idle++;
     assert_true(idle > 0);
-    assert_int_equal(l->readers_open, idle);
+    assert_int_equal(l->stored.readers_open, idle);
     assert_false(r->is_ready);
     reads_wait(false);
     rig_expect(r, key_of(0, "k"), "1");
@@ -149,7 +149,7 @@ static void a_scan_may_be_closed_while_its_rows_are_fetched(void **state)
     reads_wait(true);
     struct scan *s = open_scan(&r, NULL);
     assert_int_equal(backend_scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
-    close_and_finish(&r, s, pipeline_of(r.b)->query_worker);
+    close_and_finish(&r, s, pipeline_of(r.b)->workers.query);
 }
 
 static void a_scan_may_be_closed_while_its_entries_are_fetched(void **state)
@@ -161,7 +161,7 @@ static void a_scan_may_be_closed_while_its_entries_are_fetched(void **state)
     struct scan *s = open_scan(&r, NULL);
     struct slice key = key_of(0, "k");
     assert_int_equal(backend_scan_load(s, &key, 1, &entry, &r.waiter, NULL), ERR_WAIT);
-    close_and_finish(&r, s, pipeline_of(r.b)->query_worker);
+    close_and_finish(&r, s, pipeline_of(r.b)->workers.query);
 }
 
 struct counted_filter {
@@ -199,7 +199,7 @@ static void a_scan_may_be_closed_while_its_filter_looks(void **state)
     assert_int_equal(backend_scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
     assert_int_equal(f.looks, 0);
     assert_int_equal(f.refs, 1);
-    close_and_finish(&r, s, pipeline_of(r.b)->long_worker);
+    close_and_finish(&r, s, pipeline_of(r.b)->workers.slow);
     assert_int_equal(f.looks, 1);
     assert_int_equal(f.refs, 0);
 }
@@ -237,7 +237,7 @@ static void entries_that_are_flushed_while_they_are_fetched_are_seen(void **stat
     rig_flush(&r, 0);
     rig_set(&r, key_of(0, "none"), slice_str("later"));
     apply_without_reads(&r);
-    run_jobs(pipeline_of(r.b)->query_worker);
+    run_jobs(pipeline_of(r.b)->workers.query);
     assert_true(r.is_ready);
     assert_int_equal(backend_scan_load(s, keys, 3, entries, &r.waiter, NULL), OK);
     assert_true(entries[0].exists && slice_eq(entries[0].value, slice_str("1")));

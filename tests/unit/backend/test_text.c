@@ -312,7 +312,7 @@ static void an_index_of_any_database_is_found_after_a_start(void **state)
 
 static int64_t count_tables(struct bench *t)
 {
-    sqlite3 *db = sqlite_of(pipeline_of(t->rig.b)->store)->db;
+    sqlite3 *db = sqlite_of(pipeline_of(t->rig.b)->stored.store)->db;
     sqlite3_stmt *stmt = NULL;
     const char *sql = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'text%' OR name LIKE "
                       "'doc%'";
@@ -337,8 +337,8 @@ static void tables_of_an_index_that_is_gone_go_in_slices(void **state)
     }
     rig_apply(&t.rig);
     struct pipeline *p = pipeline_of(t.rig.b);
-    sqlite3 *db = sqlite_of(p->store)->db;
-    p->clean_again_us = INT64_MAX; /* not by itself */
+    sqlite3 *db = sqlite_of(p->stored.store)->db;
+    p->clean.again_us = INT64_MAX; /* not by itself */
     int64_t before = sqlite3_total_changes64(db);
     rig_delete(&t.rig, text_key(1));
     rig_apply(&t.rig);
@@ -350,19 +350,19 @@ static void tables_of_an_index_that_is_gone_go_in_slices(void **state)
     for (bool has_more = true; has_more; slices++) {
         struct store_progress progress;
         before = sqlite3_total_changes64(db);
-        assert_int_equal(store_clean(p->store, &progress, &has_more, NULL), OK);
+        assert_int_equal(store_clean(p->stored.store, &progress, &has_more, NULL), OK);
         store_progress_fini(&progress);
         assert_in_range(sqlite3_total_changes64(db) - before, 0, 26000);
         if (slices == 1) rig_crash(&t.rig);
         p = pipeline_of(t.rig.b);
-        db = sqlite_of(p->store)->db;
-        p->clean_again_us = INT64_MAX;
+        db = sqlite_of(p->stored.store)->db;
+        p->clean.again_us = INT64_MAX;
     }
     assert_in_range(slices, 4, 100);
     assert_int_equal(hits_in(&t, 0), ENTRIES);
     rig_flush(&t.rig, 0);
     rig_apply(&t.rig);
-    p->clean_again_us = 0;
+    p->clean.again_us = 0;
     for (int i = 0; count_tables(&t) > tables; i++) {
         assert_true(i < STEPS_MAX);
         step(&t);
@@ -456,7 +456,7 @@ static size_t hits_of(struct bench *t, const char *expression)
 
 static void forget_versions(struct bench *t)
 {
-    sqlite3 *db = sqlite_of(pipeline_of(t->rig.b)->store)->db;
+    sqlite3 *db = sqlite_of(pipeline_of(t->rig.b)->stored.store)->db;
     char *why = NULL;
     if (sqlite3_exec(db, "ALTER TABLE text DROP COLUMN version", NULL, NULL, &why) != SQLITE_OK) {
         fail_msg("%s", why);
@@ -526,7 +526,7 @@ static void run_with_fault(const char *point, uint64_t nth, bool *was_hit)
     work(&t, 3);
     *was_hit = fault_was_hit();
     fault_arm("", 0, false);
-    for (int i = 0; i < 1000 && pipeline_of(t.rig.b)->frozen_count > 0; i++) step(&t);
+    for (int i = 0; i < 1000 && pipeline_of(t.rig.b)->newest.frozen_count > 0; i++) step(&t);
     wait_complete(&t, 1);
     expect_words(&t, 1, 3);
     rig_crash(&t.rig);

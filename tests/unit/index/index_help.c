@@ -172,20 +172,20 @@ bool ibench_drop(struct ibench *t, const char *name)
 
 /* ---- audit ---- */
 
-struct stored {
+struct stored_rows {
     struct slice key, value;
     int64_t expiry_ms;
 };
 
 /* Everything of a space, in the arena. */
-static struct stored *all_of(struct ibench *t, enum space space, size_t *count)
+static struct stored_rows *all_of(struct ibench *t, enum space space, size_t *count)
 {
     uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(0, space)};
     uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(0, (uint8_t)(space + 1))};
     struct scan_range range = {.start = slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
                                .with_values = true};
-    struct stored *rows = arena_alloc(&t->arena, 20000 * sizeof *rows);
+    struct stored_rows *rows = arena_alloc(&t->arena, 20000 * sizeof *rows);
     struct scan *scan = NULL;
     struct slice key;
     struct entry entry;
@@ -193,14 +193,14 @@ static struct stored *all_of(struct ibench *t, enum space space, size_t *count)
     assert_int_equal(backend_scan_open(t->rig.b, &range, &scan, &t->e), OK);
     while (rig_scan_next(&t->rig, scan, &key, &entry)) {
         assert_true(*count < 20000);
-        rows[(*count)++] = (struct stored){arena_copy(&t->arena, key),
+        rows[(*count)++] = (struct stored_rows){arena_copy(&t->arena, key),
                                            arena_copy(&t->arena, entry.value), entry.expiry_ms};
     }
     backend_scan_close(scan);
     return rows;
 }
 
-static const struct stored *find(const struct stored *rows, size_t count, struct slice key)
+static const struct stored_rows *find(const struct stored_rows *rows, size_t count, struct slice key)
 {
     for (size_t i = 0; i < count; i++) {
         if (slice_eq(rows[i].key, key)) return &rows[i];
@@ -208,7 +208,7 @@ static const struct stored *find(const struct stored *rows, size_t count, struct
     return NULL;
 }
 
-static bool has_expired(const struct stored *s)
+static bool has_expired(const struct stored_rows *s)
 {
     return s->expiry_ms != 0 && s->expiry_ms <= clock_wall_ms();
 }
@@ -223,7 +223,7 @@ static const struct index *index_of_row(const struct ibench *t, struct slice key
 }
 
 /* A row must be one of an entry that is stored. */
-static void audit_row(struct ibench *t, const struct stored *row, const struct stored *data,
+static void audit_row(struct ibench *t, const struct stored_rows *row, const struct stored_rows *data,
                       size_t data_count)
 {
     const struct index *x = index_of_row(t, row->key);
@@ -239,7 +239,7 @@ static void audit_row(struct ibench *t, const struct stored *row, const struct s
         return;
     }
     assert_true(index_row_owner(x, row->key, row->value, &t->arena, &owner, &is_multi));
-    const struct stored *entry = find(data, data_count, owner);
+    const struct stored_rows *entry = find(data, data_count, owner);
     if (entry == NULL) {
         if (x->definition.state == INDEX_FAILED) return; /* is not kept any more */
         fail_msg("a row of an entry that is not there, index %.*s", (int)x->definition.name.len,
@@ -253,8 +253,8 @@ static void audit_row(struct ibench *t, const struct stored *row, const struct s
     assert_int_equal(row->expiry_ms, entry->expiry_ms);
 }
 
-static void audit_entry(struct ibench *t, const struct index *x, const struct stored *entry,
-                        const struct stored *rows, size_t row_count)
+static void audit_entry(struct ibench *t, const struct index *x, const struct stored_rows *entry,
+                        const struct stored_rows *rows, size_t row_count)
 {
     struct index_rows wanted;
     if (!index_covers(x, entry->key)) return;
@@ -262,7 +262,7 @@ static void audit_entry(struct ibench *t, const struct index *x, const struct st
     for (size_t i = 0; i < wanted.count; i++) {
         struct slice owner;
         bool is_multi = false;
-        const struct stored *row = find(rows, row_count, wanted.keys[i]);
+        const struct stored_rows *row = find(rows, row_count, wanted.keys[i]);
         /* Filling passes expired entries over, and another one may have taken a unique value. */
         if (has_expired(entry)) continue;
         if (row == NULL) fail_msg("an entry without its row");
@@ -301,8 +301,8 @@ void ibench_audit(struct ibench *t)
     for (int i = 0; !engine_start_is_over(t->ix->engine, SPACE_INDEX) && i < STEPS_MAX; i++)
         ibench_turn(t);
     audit_totals(t);
-    const struct stored *rows = all_of(t, SPACE_INDEX_ENTRY, &row_count);
-    const struct stored *data = all_of(t, SPACE_DATA, &data_count);
+    const struct stored_rows *rows = all_of(t, SPACE_INDEX_ENTRY, &row_count);
+    const struct stored_rows *data = all_of(t, SPACE_DATA, &data_count);
     for (size_t i = 0; i < row_count; i++) audit_row(t, &rows[i], data, data_count);
     for (const struct index *x = index_first(t->ix, 0); x != NULL; x = x->next) {
         if (x->definition.state != INDEX_READY) continue;

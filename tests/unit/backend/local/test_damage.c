@@ -202,7 +202,7 @@ static void clean(struct rig *r)
 static int64_t rows_of_kv(struct rig *r)
 {
     sqlite3_stmt *stmt = NULL;
-    sqlite3 *db = sqlite_of(pipeline_of(r->b)->store)->db;
+    sqlite3 *db = sqlite_of(pipeline_of(r->b)->stored.store)->db;
     assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM kv", -1, &stmt, NULL), SQLITE_OK);
     int64_t rows = sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
     sqlite3_finalize(stmt);

@@ -460,7 +460,7 @@ static void a_failed_write_is_no_damage(void **state)
     }
     backend_stats(r.b, &stats);
     assert_true(stats.is_store_failing);
-    assert_int_equal(pipeline_of(r.b)->apply_error.code, ERR_IO);
+    assert_int_equal(pipeline_of(r.b)->apply.error.code, ERR_IO);
     fault_arm("", 0, false);
     clock_set_fake_ms(now_ms += 6000);
     rig_apply(&r);

@@ -663,10 +663,10 @@ static void durability_interval_syncs_by_the_clock(void **state)
     assert_int_equal(r.durable, b);
     backend_stats(r.b, &stats);
     assert_int_equal(stats.journal_syncs, first);
-    assert_true(pipeline_of(r.b)->journal->synced < b);
+    assert_true(pipeline_of(r.b)->log.journal->synced < b);
     clock_set_fake_ms(START_MS + 1000);
     for (int i = 0; i < 10; i++) rig_step(&r);
-    assert_int_equal(pipeline_of(r.b)->journal->synced, b);
+    assert_int_equal(pipeline_of(r.b)->log.journal->synced, b);
     backend_stats(r.b, &stats);
     assert_int_equal(stats.journal_syncs, first + 1);
     rig_close(&r);
@@ -682,13 +682,13 @@ static void the_store_gets_only_what_is_synced(void **state)
     uint64_t version = rig_set(&r, key_of(0, "a"), slice_str("1"));
     rig_settle(&r);
     struct pipeline *l = pipeline_of(r.b);
-    assert_true(l->journal->synced < version);
+    assert_true(l->log.journal->synced < version);
     pipeline_freeze(l);
-    for (int i = 0; i < STEPS_MAX && l->applied < version; i++) {
+    for (int i = 0; i < STEPS_MAX && l->stored.applied < version; i++) {
         rig_step(&r);
-        assert_true(l->applied <= l->journal->synced);
+        assert_true(l->stored.applied <= l->log.journal->synced);
     }
-    assert_int_equal(l->applied, version);
+    assert_int_equal(l->stored.applied, version);
     rig_fini(&r);
 }
 
@@ -806,12 +806,12 @@ static void a_segment_is_not_removed_while_the_journal_thread_wants_to_sync_it(v
     pipeline_freeze(pipeline_of(r.b));
     clock_set_fake_ms(START_MS + 20);
     for (int i = 1; i < 4; i++) {
-        pipeline_of(r.b)->apply_retry_us = INT64_MAX;
+        pipeline_of(r.b)->apply.retry_us = INT64_MAX;
         clock_set_fake_ms(START_MS + 20 + i * 200);
         rig_step(&r);
         rig_step(&r);
     }
-    pipeline_of(r.b)->apply_retry_us = 0;
+    pipeline_of(r.b)->apply.retry_us = 0;
     backend_tick(r.b);
     /* The big one goes to the next segment and stays in the batch being filled. */
     struct mutation mu = {

@@ -249,7 +249,7 @@ static enum err take_any(struct journal_read *r, struct txn_view *txn, bool *is_
 /* What a reader gets who has seen everything up to `after`. */
 static enum err read_after(const struct rig *r, uint64_t after, unsigned *count)
 {
-    struct journal *j = pipeline_of(r->b)->journal;
+    struct journal *j = pipeline_of(r->b)->log.journal;
     struct journal_read read = {
         .after = after, .until = UINT64_MAX, .take = take_any, .arg = count};
     *count = 0;

@@ -237,7 +237,7 @@ static void follow_for(struct pair *x, int steps)
     for (int i = 0; i < steps; i++) {
         for (uint64_t n = rng_below(&past.rng, 20); n > 0; n--) commit_some(&x->leader);
         do rig_step(&x->leader);
-        while (pipeline_of(x->leader.b)->frozen_count > 4);
+        while (pipeline_of(x->leader.b)->newest.frozen_count > 4);
         rig_step(&x->follower);
         assert_false(x->follower.is_fatal);
         check_load(x);

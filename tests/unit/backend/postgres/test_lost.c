@@ -291,7 +291,7 @@ static void an_older_store_is_not_taken_for_one_without_an_answer(void **state)
     rig_open(&r);
     (void)rig_set(&r, key_of(0, "k"), slice_str("x"));
     rig_apply(&r);
-    struct pg_store *s = pg_store_of(pipeline_of(r.b)->store);
+    struct pg_store *s = pg_store_of(pipeline_of(r.b)->stored.store);
     assert_int_equal(pg_store_load(s, &e), OK);
     change("UPDATE tupled_applied SET step = step + 1 WHERE id = $1", p.id);
     assert_int_equal(pg_store_load(s, &e), OK);
