@@ -249,9 +249,9 @@ abandon: test-deps ## drops databases at 10,000 random moments
 	@$(PMAKE) test-build
 	@TUPLED_LONG=1 TEST_TIMEOUT=3600 tests/run.sh unit -- db/test_abandon
 
-mutants: test-deps ## plants bugs (tests/mutants) and sees whether the tests catch them; hours
+mutants: test-deps ## plants bugs (tests/mutants), or RANDOM=200 random ones, and sees whether the tests catch them; hours
 	@$(PMAKE) test-build
-	@exec tests/mutants.sh
+	@exec tests/mutants.sh $(if $(RANDOM),--random $(RANDOM))
 
 CLUSTER_PACKAGES := $(RUN_PACKAGES) postgresql redis-tools procps
 
