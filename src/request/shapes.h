@@ -4,8 +4,7 @@
 
 #include "request/arguments.h"
 
-/* Of a command without arguments. */
-extern const struct arguments no_arguments;
+/* That of a command without arguments is no_arguments (command.h). */
 
 /* Of a command that has subcommands: the first word is one of them. */
 extern const struct arguments container_arguments;

@@ -193,14 +193,15 @@ static struct stored_rows *all_of(struct ibench *t, enum space space, size_t *co
     assert_int_equal(backend_scan_open(t->rig.b, &range, &scan, &t->e), OK);
     while (rig_scan_next(&t->rig, scan, &key, &entry)) {
         assert_true(*count < 20000);
-        rows[(*count)++] = (struct stored_rows){arena_copy(&t->arena, key),
-                                           arena_copy(&t->arena, entry.value), entry.expiry_ms};
+        rows[(*count)++] = (struct stored_rows){
+            arena_copy(&t->arena, key), arena_copy(&t->arena, entry.value), entry.expiry_ms};
     }
     backend_scan_close(scan);
     return rows;
 }
 
-static const struct stored_rows *find(const struct stored_rows *rows, size_t count, struct slice key)
+static const struct stored_rows *find(const struct stored_rows *rows, size_t count,
+                                      struct slice key)
 {
     for (size_t i = 0; i < count; i++) {
         if (slice_eq(rows[i].key, key)) return &rows[i];
@@ -223,8 +224,8 @@ static const struct index *index_of_row(const struct ibench *t, struct slice key
 }
 
 /* A row must be one of an entry that is stored. */
-static void audit_row(struct ibench *t, const struct stored_rows *row, const struct stored_rows *data,
-                      size_t data_count)
+static void audit_row(struct ibench *t, const struct stored_rows *row,
+                      const struct stored_rows *data, size_t data_count)
 {
     const struct index *x = index_of_row(t, row->key);
     struct slice owner;
