@@ -134,13 +134,6 @@ bool pipeline_is_at_rest(const struct backend *b)
     return !is_working && !is_awaited && p->log.journal->synced >= p->log.journal->version_last;
 }
 
-void backend_yield(struct backend *b, struct waiter *w)
-{
-    struct pipeline *p = pipeline_of(b);
-    waiter_add(&p->yielded, w);
-    p->options.wake(p->options.arg);
-}
-
 /* ---- figures ---- */
 
 void backend_count(struct backend *b, uint16_t database, struct backend_count *out)
