@@ -102,7 +102,8 @@ struct arguments {
     enum err (*check)(struct request *rq, void *bound);
     /* What permission must be had for beside what its kinds say. NULL = nothing. */
     void (*subjects)(struct subjects *s, const void *bound);
-    const char *usage; /* of a command: how it is written, for its errors; NULL = the words do */
+    const char *usage;   /* of a command: how it is written, for its errors; NULL = the words do */
+    const char *refusal; /* of a word that nothing takes, {} being the word; NULL = the usual */
     /* Says more in rq->error about a word that nothing takes; false = it cannot. */
     bool (*hint)(struct request *rq, struct slice word);
     struct plan *plan;

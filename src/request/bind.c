@@ -79,10 +79,24 @@ static void add_tokens(struct error *e, const struct step *s, const char *last)
     }
 }
 
-/* The word at w->at, in the usual words. */
+static void tell_refusal(struct error *e, const char *text, struct slice word)
+{
+    const char *place = strstr(text, "{}");
+    int before = (int)(place == NULL ? strlen(text) : (size_t)(place - text));
+    (void)error_set(e, ERR_SYNTAX, "%.*s", before, text);
+    if (place == NULL) return;
+    error_add(e, "%.*s%s", (int)(word.len < 64 ? word.len : 64), (const char *)word.data,
+              place + strlen("{}"));
+}
+
+/* The word at w->at, in the words of these arguments, or in the usual ones. */
 static void tell_word(const struct walk *w)
 {
     struct request *rq = request_of(w);
+    if (w->of->refusal != NULL) {
+        tell_refusal(&rq->error, w->of->refusal, w->argv[w->at]);
+        return;
+    }
     if (w->of->hint != NULL && w->of->hint(rq, w->argv[w->at])) return;
     enum err r = arg_unexpected(rq, w->at);
     (void)r; /* it is in rq->error */

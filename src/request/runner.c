@@ -1,3 +1,4 @@
+/* runner: its states, how its client and environment are told of them, and what is given back. */
 #include "request/runner.h"
 
 #include "base/machine.h"

@@ -297,11 +297,11 @@ static enum err walk_inside(struct walk *w, const struct arguments *of, uint8_t 
 {
     const struct plan *p = of->plan;
     const struct arguments *outer = w->of;
-    if (of->hint != NULL) w->of = of;
+    if (of->hint != NULL || of->refusal != NULL) w->of = of;
     walk_begin(p, base);
     enum err r = walk_steps(w, p->steps, p->count, base, after);
     if (r == OK) r = walk_ends(w, p, base);
-    if (r == OK) w->of = outer; /* else its hint is wanted */
+    if (r == OK) w->of = outer; /* else its words are wanted */
     return r;
 }
 

@@ -48,13 +48,6 @@ static enum err read_tuple(struct request *rq, const struct argument *a, struct 
 }
 static const struct argument_kind tuple_kind = {.read = read_tuple};
 
-static bool range_hint(struct request *rq, struct slice word)
-{
-    (void)word;
-    (void)error_set(&rq->error, ERR_SYNTAX, "a range is start, end, limit, FORWARD|REVERSE");
-    return true;
-}
-
 /* The key and a zero byte: that key alone. */
 static bool is_point(const struct range *x)
 {
@@ -129,15 +122,16 @@ static enum err check_rows(struct request *rq, void *bound)
                      "is too large.");
 }
 
+static const char range_refusal[] = "a range is start, end, limit, FORWARD|REVERSE";
 ARGUMENTS_WITH(range_arguments, struct range, "start end limit <FORWARD | REVERSE>",
-               WITH(.hint = range_hint, .subjects = range_subjects),
+               WITH(.refusal = range_refusal, .subjects = range_subjects),
                ARG_OF(struct range, start, struct slice, "start", tuple_kind),
                ARG_OF(struct range, end, struct slice, "end", tuple_kind),
                ARG_INTEGER_OR(struct range, limit, "limit", 1, INT64_MAX, 0,
                               "The read range limit of the snapshot read request is invalid."),
                ARG_CHOICE(struct range, is_reverse, {"FORWARD", false}, {"REVERSE", true}));
 ARGUMENTS_WITH(read_arguments, struct ranges, "[range [range ...]]",
-               WITH(.hint = range_hint, .check = check_rows),
+               WITH(.refusal = range_refusal, .check = check_rows),
                ARG_LIST(struct ranges, ranges, "range", range_arguments, check_count));
 
 /* ---- reading ---- */

@@ -284,13 +284,8 @@ static enum err delete_run(struct request *rq)
     return r;
 }
 
-static bool flush_hint(struct request *rq, struct slice word)
-{
-    (void)word;
-    (void)error_set(&rq->error, ERR_SYNTAX, "FUNCTION FLUSH only supports SYNC|ASYNC option");
-    return true;
-}
-ARGUMENTS_WITH(flush_arguments, struct flush_words, "[ASYNC | SYNC]", WITH(.hint = flush_hint),
+ARGUMENTS_WITH(flush_arguments, struct flush_words, "[ASYNC | SYNC]",
+               WITH(.refusal = "FUNCTION FLUSH only supports SYNC|ASYNC option"),
                ARG_CHOICE(struct flush_words, is_async, {"ASYNC", true}, {"SYNC", false}));
 
 static enum err flush_run(struct request *rq)
@@ -375,18 +370,12 @@ struct restore {
     enum policy policy;
 };
 
-static bool restore_hint(struct request *rq, struct slice word)
-{
-    (void)word;
-    (void)error_set(&rq->error, ERR_SYNTAX,
-                    "Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
-    return true;
-}
-
-ARGUMENTS_WITH(restore_arguments, struct restore, "serialized-value [FLUSH | APPEND | REPLACE]",
-               WITH(.hint = restore_hint), ARG_WORD(struct restore, dump, "serialized-value"),
-               ARG_CHOICE(struct restore, policy, {"FLUSH", POLICY_FLUSH},
-                          {"APPEND", POLICY_APPEND}, {"REPLACE", POLICY_REPLACE}));
+ARGUMENTS_WITH(
+    restore_arguments, struct restore, "serialized-value [FLUSH | APPEND | REPLACE]",
+    WITH(.refusal = "Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."),
+    ARG_WORD(struct restore, dump, "serialized-value"),
+    ARG_CHOICE(struct restore, policy, {"FLUSH", POLICY_FLUSH}, {"APPEND", POLICY_APPEND},
+               {"REPLACE", POLICY_REPLACE}));
 
 static enum err restore_run(struct request *rq)
 {
@@ -412,15 +401,8 @@ struct list_options {
     bool with_code;
 };
 
-static bool list_hint(struct request *rq, struct slice word)
-{
-    (void)error_set(&rq->error, ERR_SYNTAX, "Unknown argument %.*s",
-                    (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
-    return true;
-}
-
 ARGUMENTS_WITH(list_arguments, struct list_options, "[LIBRARYNAME library-name-pattern] [WITHCODE]",
-               WITH(.hint = list_hint),
+               WITH(.refusal = "Unknown argument {}"),
                {ARG_ONE(struct list_options, pattern, struct slice, "LIBRARYNAME",
                         arg_kind_pattern),
                 .missing = "library name argument was not given"},

@@ -37,13 +37,8 @@ static enum err exists_run(struct request *rq)
     return OK;
 }
 
-static bool flush_hint(struct request *rq, struct slice word)
-{
-    (void)word;
-    (void)error_set(&rq->error, ERR_SYNTAX, "SCRIPT FLUSH only support SYNC|ASYNC option");
-    return true;
-}
-ARGUMENTS_WITH(flush_arguments, struct flush_words, "[ASYNC | SYNC]", WITH(.hint = flush_hint),
+ARGUMENTS_WITH(flush_arguments, struct flush_words, "[ASYNC | SYNC]",
+               WITH(.refusal = "SCRIPT FLUSH only support SYNC|ASYNC option"),
                ARG_CHOICE(struct flush_words, is_async, {"ASYNC", true}, {"SYNC", false}));
 
 static enum err flush_run(struct request *rq)

@@ -43,15 +43,9 @@ struct library {
     struct slice name, version; /* one of them */
 };
 
-static bool setinfo_hint(struct request *rq, struct slice word)
-{
-    (void)error_set(&rq->error, ERR_SYNTAX, "Unrecognized option '%.*s'",
-                    (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
-    return true;
-}
-
 ARGUMENTS_WITH(setinfo_arguments, struct library, "<LIB-NAME libname | LIB-VER libver>",
-               WITH(.hint = setinfo_hint), ARG_WORD(struct library, name, "LIB-NAME"),
+               WITH(.refusal = "Unrecognized option '{}'"),
+               ARG_WORD(struct library, name, "LIB-NAME"),
                ARG_WORD(struct library, version, "LIB-VER"));
 
 static enum err set_library(struct request *rq, const char *what, struct slice value,
@@ -93,17 +87,11 @@ static enum err info_run(struct request *rq)
     return OK;
 }
 
-static bool view_hint(struct request *rq, struct slice word)
-{
-    (void)word;
-    (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: CLIENT VIEW takes TUPLES or PLAIN");
-    return true;
-}
-
 struct view_word {
     enum key_view view;
 };
-ARGUMENTS_WITH(view_arguments, struct view_word, "[TUPLES | PLAIN]", WITH(.hint = view_hint),
+ARGUMENTS_WITH(view_arguments, struct view_word, "[TUPLES | PLAIN]",
+               WITH(.refusal = "syntax error: CLIENT VIEW takes TUPLES or PLAIN"),
                ARG_CHOICE(struct view_word, view, {"TUPLES", VIEW_TUPLES}, {"PLAIN", VIEW_PLAIN}));
 
 /* Without a word it tells the view. */

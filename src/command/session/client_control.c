@@ -22,23 +22,12 @@ static enum err reply_run(struct request *rq)
     return OK;
 }
 
-static bool refuse_with(struct request *rq, const char *text)
-{
-    (void)error_set(&rq->error, ERR_SYNTAX, "%s", text);
-    return true;
-}
-
-static bool pause_hint(struct request *rq, struct slice word)
-{
-    (void)word;
-    return refuse_with(rq, "CLIENT PAUSE mode must be WRITE or ALL");
-}
-
 struct pause {
     int64_t ms;
     bool is_write;
 };
-ARGUMENTS_WITH(pause_arguments, struct pause, "timeout [WRITE | ALL]", WITH(.hint = pause_hint),
+ARGUMENTS_WITH(pause_arguments, struct pause, "timeout [WRITE | ALL]",
+               WITH(.refusal = "CLIENT PAUSE mode must be WRITE or ALL"),
                ARG_TIMEOUT(struct pause, ms, "timeout"),
                ARG_CHOICE(struct pause, is_write, {"WRITE", true}, {"ALL", false}));
 
@@ -57,18 +46,12 @@ static enum err unpause_run(struct request *rq)
     return OK;
 }
 
-static bool unblock_hint(struct request *rq, struct slice word)
-{
-    (void)word;
-    return refuse_with(rq, "CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
-}
-
 struct unblock {
     int64_t id;
     bool is_error;
 };
 ARGUMENTS_WITH(unblock_arguments, struct unblock, "client-id [TIMEOUT | ERROR]",
-               WITH(.hint = unblock_hint),
+               WITH(.refusal = "CLIENT UNBLOCK reason should be TIMEOUT or ERROR"),
                ARG_INTEGER(struct unblock, id, "client-id", INT64_MIN, INT64_MAX, 0),
                ARG_CHOICE(struct unblock, is_error, {"TIMEOUT", false}, {"ERROR", true}));
 

@@ -91,15 +91,9 @@ static enum err read_protocol(struct request *rq, const struct argument *a, stru
 }
 static const struct argument_kind protocol_kind = {.read = read_protocol};
 
-static bool hello_hint(struct request *rq, struct slice word)
-{
-    (void)error_set(&rq->error, ERR_SYNTAX, "Syntax error in HELLO option '%.*s'",
-                    (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
-    return true;
-}
-
 ARGUMENTS_WITH(hello_arguments, struct hello,
-               "[protover [AUTH username password] [SETNAME clientname]]", WITH(.hint = hello_hint),
+               "[protover [AUTH username password] [SETNAME clientname]]",
+               WITH(.refusal = "Syntax error in HELLO option '{}'"),
                ARG_OF(struct hello, proto, int64_t, "protover", protocol_kind),
                {ARG_ONE(struct hello, user, struct slice, "username", arg_kind_word),
                 .missing = "Syntax error in HELLO option 'AUTH'"},

@@ -276,6 +276,30 @@ static void an_error_inside_says_of_which_item_it_is(void **state)
     refuse(&acts_arguments, "c ADD 1 ADD 1 ADD 1 ADD 1", "4 acts are too many (act 3)");
 }
 
+/* ---- words of their own for what they refuse ------------------------------------------------- */
+
+struct pace {
+    bool is_slow;
+};
+ARGUMENTS_WITH(pace_arguments, struct pace, "<FAST | SLOW>",
+               WITH(.refusal = "a pace is FAST or SLOW, not '{}'."),
+               ARG_CHOICE(struct pace, is_slow, {"FAST", false}, {"SLOW", true}));
+struct paces {
+    struct {
+        struct pace *items;
+        size_t count;
+    } paces;
+};
+ARGUMENTS_WITH(paces_arguments, struct paces, "[pace ...]", WITH(.refusal = "only paces"),
+               ARG_LIST(struct paces, paces, "pace", pace_arguments, NULL));
+
+static void a_word_that_nothing_takes_is_refused_in_their_words(void **state)
+{
+    refuse(&pace_arguments, "c FAST loud", "a pace is FAST or SLOW, not 'loud'.");
+    refuse(&paces_arguments, "c FAST SLOW loud", "a pace is FAST or SLOW, not 'loud'.");
+    assert_int_equal(((const struct paces *)bind(&paces_arguments, "c SLOW FAST"))->paces.count, 2);
+}
+
 /* ---- counts and lists as Redis has them ------------------------------------------------------ */
 
 struct run_words {
@@ -419,6 +443,7 @@ int main(void)
         T(a_count_says_how_long_a_list_is),
         T(each_item_of_a_list_is_a_struct),
         T(an_error_inside_says_of_which_item_it_is),
+        T(a_word_that_nothing_takes_is_refused_in_their_words),
         T(a_count_may_say_that_there_is_nothing),
         T(an_option_for_several_words_may_be_given_in_several_places),
         T(a_token_may_stand_before_a_whole_list),
