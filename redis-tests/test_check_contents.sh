@@ -184,7 +184,7 @@ planted "... that is lost" 'it is of database 16, which is not in the catalog' "
 planted "... with another's name" "database 17 has the same name, 'shop'" \
     "INSERT INTO kv SELECT x'FFFF000E0011',ver,exp,v FROM kv WHERE k=x'FFFF000E0010'"
 planted "a generation that cannot be" 'places: database 3 lies in generation 300' "INSERT OR REPLACE INTO places VALUES(3,300)"
-planted "a line of state that nobody reads" 'meta: it has other, which nobody reads' "INSERT INTO meta VALUES('other',1)"
+planted "a line of state that nobody reads" 'meta: it has other, which is never read' "INSERT INTO meta VALUES('other',1)"
 
 
 # ---- what is no damage ----

@@ -115,7 +115,7 @@ export class Editor {
         const what =
             theirs === null
                 ? 'It is not there any more: it was deleted, or has expired.'
-                : 'Somebody else changed it after you read it. Nothing was saved.';
+                : 'Another client changed it after you read it. Nothing was saved.';
         fill(
             this.conflict,
             h('h3', {}, 'Conflict'),

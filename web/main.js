@@ -276,7 +276,7 @@ function themeButton() {
 function buildTop() {
     const who = h(
         'button',
-        {class: 'quiet who', title: 'Sign out, or as somebody else', onclick: () => api.signOut()},
+        {class: 'quiet who', title: 'Sign out, or sign in as another user', onclick: () => api.signOut()},
         icon('users'),
         h('span', {}, api.currentUser()),
     );

@@ -264,7 +264,7 @@ class Users {
         const words = ['ACL', 'DELUSER', u.name];
         const ok = await confirmTyped(
             `Delete ${u.name}`,
-            h('p', {}, 'Whoever is signed in as this user is disconnected.'),
+            h('p', {}, 'Clients that are signed in as this user are disconnected.'),
             u.name,
             'Delete',
             commandLine(() => words).el,

@@ -52,7 +52,7 @@ export async function entries() {
         await other.send('KV.SET', '["users",1]', '{"name":"theirs","age":21}');
         await b.fill('.editor textarea', '{"name":"mine","age":21}');
         await b.click('.editor button', 'Save');
-        await b.sees('.conflict', 'Somebody else changed it');
+        await b.sees('.conflict', 'Another client changed it');
         await b.sees('.conflict td.mine', '"mine"');
         await b.sees('.conflict td.theirs', '"theirs"');
         check('saved', (await resp.send('KV.GET', '["users",1]')) === '{"name":"theirs","age":21}');

@@ -209,7 +209,7 @@ struct users *users_new(const struct access_catalog *catalog, users_changed *cha
     x->arg = arg;
     htab_init(&x->table);
     table_add(x, make_default(x));
-    x->decoy = make(x, slice_str("nobody"), 0);
+    x->decoy = make(x, slice_str("decoy"), 0);
     if (user_set(x->decoy, catalog, words, 1, &e) != OK) die("no user can be made: %s", e.text);
     return x;
 }

@@ -48,7 +48,7 @@ static bool take_token(struct exchange *x, struct connect_token *token)
     const struct env *env = x->http->env;
     if (connect_token_read(x->http->env, text, token)) return true;
     if (env->stands_by && (token->is_ours || databases_secret(env->db->databases) == NULL)) {
-        connect_fail(x, 503, "This node is behind the leader, or the token is of somebody gone.");
+        connect_fail(x, 503, "This node is behind the leader, or the user of the token is gone.");
         return false;
     }
     connect_fail(x, 401, "Invalid access token.");

@@ -106,7 +106,7 @@
     X(REQUEST_IDS, GAUGE, "tupled_request_ids", "Request ids (IDEM) that are remembered.")         \
     X(WATCHES, GAUGE, "tupled_watches", "Watches of keys, prefixes and patterns.")                 \
     X(CHANNELS, GAUGE, "tupled_channels",                                                          \
-      "Names that somebody listens to, by kind: channel, pattern, shard.")                         \
+      "Names with subscribers, by kind: channel, pattern, shard.")                                 \
     X(QUEUES, GAUGE, "tupled_queues", "Queues that there are.")                                    \
     X(QUEUES_ENQUEUED, COUNTER, "tupled_queues_enqueued",                                          \
       "Messages enqueued, in all queues, those that are gone too.")                                \
@@ -120,7 +120,7 @@
       "For how long the first message has been ready; absent while that is not known.")            \
     X(QUEUE_ENQUEUED, COUNTER, "tupled_queue_enqueued", "Messages enqueued.")                      \
     X(QUEUE_DELIVERED, COUNTER, "tupled_queue_delivered",                                          \
-      "Messages delivered, without those that nobody saw.")                                        \
+      "Messages delivered, without those that no client got.")                                     \
     X(QUEUE_ACKED, COUNTER, "tupled_queue_acked", "Messages acknowledged.")                        \
     X(QUEUE_NACKED, COUNTER, "tupled_queue_nacked", "Messages refused by KV.NACK.")                \
     X(QUEUE_EXPIRED, COUNTER, "tupled_queue_expired", "Leases that ended.")                        \

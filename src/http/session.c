@@ -401,12 +401,11 @@ const struct protocol http_protocol = {
     .full = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: "
             "application/json\r\n\r\n"
             "{\"error\":\"ERR max number of clients reached\"}",
-    .denied =
-        "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: "
-        "application/json\r\n\r\n"
-        "{\"error\":\"DENIED protected mode: without a password only this machine is served. "
-        "Set requirepass or users (aclfile), or, to let everybody in, protected-mode no, from "
-        "this machine.\"}",
+    .denied = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: "
+              "application/json\r\n\r\n"
+              "{\"error\":\"DENIED protected mode: without a password only this machine is served. "
+              "Set requirepass or users (aclfile), or, to serve other machines without one, "
+              "protected-mode no, from this machine.\"}",
     .begin = session_begin,
     .wants_input = session_wants_input,
     .room = session_room,

@@ -164,7 +164,7 @@ static void tail_say(struct journal_check *j, size_t offset)
     if (!batch_peek(batch, j->bytes.len - offset, &h)) return;
     if (h.transactions == 0 || h.first_version <= j->last) return;
     check_say(j->k, CHECK_NOTE, PART, j->place,
-              "a tail that was not on disk yet: nobody was promised it, a start cuts it off");
+              "a tail that was not on disk yet: it was never acknowledged, a start cuts it off");
 }
 
 /* A file without a header of its own is a spare, prepared and not used, or used before under

@@ -160,7 +160,8 @@ static const struct setting settings[] = {
     {"postgresql-url", SETTING_TEXT, AT(postgresql_url), "", 0, 4000, NULL, FIXED,
      "where PostgreSQL is, as libpq takes it: postgresql://user@host/database"},
     {"postgresql-durability", SETTING_WORD, AT(postgresql_durability), "quorum", 0, 0,
-     quorum_words, FIXED, "who makes a commit of PostgreSQL safe: standbys, its provider, nobody"},
+     quorum_words, FIXED,
+     "what makes a commit of PostgreSQL safe: standbys, its provider, nothing"},
     {"engine-id", SETTING_NUMBER, AT(engine_id), "1", 1, NUMBER_MAX, NULL, FIXED,
      "of the clusters that share one PostgreSQL, this one; its nodes have the same"},
     {"node-name", SETTING_TEXT, AT(node_name), "", 0, 200, NULL, FIXED,
@@ -256,7 +257,7 @@ static const struct setting settings[] = {
     {"metrics-names", SETTING_NUMBER, AT(metrics_names), "100", 0, 10000, NULL, MUTABLE,
      "queues, indexes and databases that metrics show by name, each; the rest is one sum"},
     {"enable-debug-command", SETTING_WORD, AT(enable_debug_command), "no", 0, 0, debug_words, FIXED,
-     "who may use DEBUG: nobody, everybody, or local connections"},
+     "which clients may use DEBUG: none, all, or those of this machine"},
 };
 /* clang-format on */
 

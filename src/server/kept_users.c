@@ -23,7 +23,7 @@ enum err kept_users_look(struct kept_users *k, bool leads, struct error *e)
     enum err r = leads ? pg_users_fill(k->stored, buf_slice(&k->configured), &why) : OK;
     if (r == OK) r = pg_users_read(k->stored, &k->generation, &k->found, &why);
     if (r != OK) log_verbose("the users are not read: %s", why.text);
-    if (r == OK && k->generation == 0) r = error_set(&why, ERR_IO, "nobody has written them");
+    if (r == OK && k->generation == 0) r = error_set(&why, ERR_IO, "they were never written");
     if (r == OK || !leads) return OK;
     return error_set(e, ERR_IO, "the users are not read: %s", why.text);
 }

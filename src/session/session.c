@@ -422,7 +422,7 @@ const struct protocol session_protocol = {
               "machines, set a password: send CONFIG SET requirepass from the machine the server "
               "runs on, and CONFIG REWRITE to make it permanent, or write requirepass, or users "
               "(aclfile), into the server's configuration file. Without a password, "
-              "protected-mode no lets everybody in who can reach the port.\r\n",
+              "protected-mode no serves every client that can reach the port.\r\n",
     .begin = session_begin,
     .wants_input = session_wants_input,
     .room = session_room,

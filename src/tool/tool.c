@@ -101,7 +101,7 @@ enum tool_status tool_pause(struct wire *w, int64_t ms)
     if (event == WIRE_NOTHING) return TOOL_DONE;
     if (r != NULL) freeReplyObject(r);
     return tool_fail(TOOL_BROKEN, "%s",
-                     event == WIRE_GONE ? wire_why(w) : "something came that nobody asked for");
+                     event == WIRE_GONE ? wire_why(w) : "a message came that was not asked for");
 }
 
 /* One command, whose reply means that it is done. */

@@ -357,7 +357,7 @@ static const struct {
 } wrong_rows[] = {
     {"sqlite", "sqlite", "PRAGMA integrity_check(100)"},
     {ENTRIES, "meta",
-     "SELECT 'it has ' || name || ', which nobody reads' FROM meta "
+     "SELECT 'it has ' || name || ', which is never read' FROM meta "
      "WHERE name NOT IN ('database_id','applied','timeline')"},
     {ENTRIES, "meta",
      "SELECT 'applied is no version: ' || coalesce(value,'NULL') FROM meta WHERE name='applied' "
