@@ -93,7 +93,8 @@ static enum err send_waits(struct pg *c, struct error *e)
 
 static struct pg_waits waits_of(const struct pg *c)
 {
-    return (struct pg_waits){pg_i64(c, 0, 0), pg_i64(c, 0, 1), pg_i64(c, 0, 2)};
+    int64_t loaded_us = pg_i64(c, 0, 1);
+    return (struct pg_waits){pg_i64(c, 0, 0), loaded_us, pg_i64(c, 0, 2) - loaded_us};
 }
 
 /* Before what has to be safe. */

@@ -50,6 +50,7 @@ struct let_go_job {
     uint64_t more_bytes; /* ... and so many bytes, however old */
     uint64_t gone_bytes; /* what went; */
     uint64_t oldest;     /* the version before the first that is left; 0 = nothing went */
+    int64_t last_batch;  /* the last one that went in this term; 0 = none did */
     uint64_t dead_bytes; /* since the last VACUUM */
     bool has_no_vacuum;  /* PostgreSQL's like may not have it */
     int is_ending;       /* atomic */

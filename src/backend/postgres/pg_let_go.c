@@ -7,24 +7,27 @@
  */
 #include "backend/postgres/pg_journal_int.h"
 
-#define BATCHES 200              /* in a statement ... */
+#define BATCHES "200"            /* rows in a statement ... */
 #define STATEMENT_BYTES 32000000 /* ... or about so many bytes */
 #define VACUUM_PART 16           /* of the limit */
 #define VACUUM_BYTES_MIN (16u << 20)
 
 /* The first batches that may go: those that are old, $7 bytes of them, and else until they have $6
- * bytes. Their bytes; the version before the first that is left. A body's length is known without
- * reading it. */
+ * bytes. Their bytes; the version before the first that is left; the last of them. A body's length
+ * is known without reading it. Those that went before are not looked at again ($5): while a
+ * snapshot is open they stay in the index. The bounds of the DELETE are known before it begins, so
+ * that it is planned as a range of the index and not as a look at the whole table. */
 static const char let_go_sql[] =
     "WITH f AS (SELECT id FROM tupled_leader WHERE id = $1 AND epoch = $2 FOR KEY SHARE), "
     "o AS (SELECT batch, part, last_version, time_ms, coalesce(sum(length(body)) OVER (ORDER BY "
     "batch, part ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before FROM (SELECT * "
-    "FROM tupled_log WHERE id = $1 ORDER BY batch, part LIMIT $5) l), "
-    "w AS (SELECT max(batch) AS batch FROM o WHERE last_version <= $3 AND ((time_ms < $4 AND "
-    "before < $7) OR before < $6)), "
-    "d AS (DELETE FROM tupled_log USING f, w WHERE tupled_log.id = f.id AND tupled_log.batch <= "
-    "w.batch RETURNING length(body) AS bytes, last_version) "
-    "SELECT coalesce(sum(bytes), 0)::int8, max(last_version) FROM d";
+    "FROM tupled_log WHERE id = $1 AND batch > $5 ORDER BY batch, part LIMIT " BATCHES ") l), "
+    "w AS (SELECT min(batch) AS first, max(batch) AS last FROM o WHERE last_version <= $3 AND "
+    "((time_ms < $4 AND before < $7) OR before < $6)), "
+    "d AS (DELETE FROM tupled_log WHERE id = $1 AND EXISTS (SELECT 1 FROM f) AND batch >= "
+    "(SELECT first FROM w) AND batch <= (SELECT last FROM w) "
+    "RETURNING length(body) AS bytes, last_version, batch) "
+    "SELECT coalesce(sum(bytes), 0)::int8, max(last_version), max(batch) FROM d";
 static const char vacuum_sql[] = "VACUUM (TRUNCATE off) tupled_log";
 
 static bool is_ending(const struct let_go_job *k)
@@ -62,13 +65,14 @@ void pg_let_go_run(struct job *job)
     pg_put_i64(c, (int64_t)term_epoch(t));
     pg_put_i64(c, (int64_t)k->until);
     pg_put_i64(c, k->before_ms);
-    pg_put_i64(c, BATCHES);
+    pg_put_i64(c, k->last_batch);
     pg_put_i64(c, (int64_t)(k->more_bytes < STATEMENT_BYTES ? k->more_bytes : STATEMENT_BYTES));
     pg_put_i64(c, STATEMENT_BYTES);
     k->result = pg_run_again(c, let_go_sql, &k->error);
     if (k->result != OK || pg_is_null(c, 0, 1)) return;
     k->gone_bytes = (uint64_t)pg_i64(c, 0, 0);
     k->oldest = (uint64_t)pg_i64(c, 0, 1);
+    k->last_batch = pg_i64(c, 0, 2);
     k->dead_bytes += k->gone_bytes;
     vacuum(k);
 }

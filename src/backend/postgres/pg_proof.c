@@ -9,8 +9,7 @@ const char pg_proof_server_sql[] =
     "pg_backend_pid()";
 const char pg_proof_waits_sql[] =
     "SELECT CASE WHEN current_setting('synchronous_standby_names') = '' THEN 0 ELSE 1 END::int8, "
-    "(extract(epoch FROM pg_conf_load_time()) * 1000000)::int8, "
-    "(extract(epoch FROM clock_timestamp() - pg_conf_load_time()) * 1000000)::int8";
+    "pg_conf_load_time(), clock_timestamp()";
 
 enum err pg_proof_none(struct error *e)
 {

@@ -25,7 +25,8 @@
 
 /* The name; on a server that stands by it is "". And the number of the process that says it. */
 extern const char pg_proof_server_sql[];
-/* Three numbers: does it wait (1, 0); when was the configuration loaded; how long ago, in us. */
+/* Three numbers: does it wait (1, 0); when was the configuration loaded; what time is it there. The
+ * times are those of PostgreSQL, in us since 2000 (timestamptz in binary). */
 extern const char pg_proof_waits_sql[];
 
 struct pg_waits {
