@@ -46,8 +46,8 @@ answers "a prefix is whole parts" "200 [$one,$two,$three]" GET '/keys?prefix=use
 answers "a limit" "200 [$one,$two]" GET '/keys?prefix=users&limit=2'
 answers "backwards" "200 [$three]" GET '/keys?prefix=users&limit=1&reverse=true'
 answers "start and end" "200 [$two]" GET '/keys?prefix=users&start=users/2&end=users/3'
-answers "a limit of 0" '400 {"error":"limit must be a positive number, received 0"}' GET '/keys?limit=0'
-answers "a limit that is none" '400 {"error":"limit must be a positive number, received 2abc"}' GET '/keys?limit=2abc'
+answers "a limit of 0" '400 {"error":"limit must be a number from 1 to 1000, received 0"}' GET '/keys?limit=0'
+answers "a limit that is none" '400 {"error":"limit must be a number from 1 to 1000, received 2abc"}' GET '/keys?limit=2abc'
 answers "reverse that is none" '400 {"error":"reverse must be true or false"}' GET '/keys?reverse=1'
 answers "a filter" "200 [$three]" POST /keys/list -d '{"prefix":["users"],"where":{"a":{"$gt":35}}}'
 answers "a filter that is wrong" '400 {"error":"ERR where: a: unknown operator $zap"}' \
@@ -103,10 +103,10 @@ answers "a check that fails" '200 {"ok":false}' POST /atomic -d '{"checks":[{"ke
 status "a sum on a text changes nothing" 400 POST /atomic -d '{"mutations":[{"type":"delete","key":["t"]},{"type":"sum","key":["l"],"value":1}]}'
 answers "... nothing" '200 {"key":["t"],"value":2,"versionstamp":VS}' GET /keys/t
 answers "no mutations" '400 {"error":"mutations must be an array; it may be empty"}' POST /atomic -d '{}'
-answers "an unknown type" '400 {"error":"mutations[0].type must be set, delete, sum, max, min, append or prepend"}' \
+answers "an unknown type" '400 {"error":"mutations[0].type must be set, delete, sum, min, max, append or prepend"}' \
     POST /atomic -d '{"mutations":[{"type":"zap","key":["a"]}]}'
-answers "no value" '400 {"error":"mutations[0]: set needs a value"}' POST /atomic -d '{"mutations":[{"type":"set","key":["a"]}]}'
-answers "no array" '400 {"error":"mutations[0]: append value must be an array"}' \
+answers "no value" '400 {"error":"mutations[0].value must be there"}' POST /atomic -d '{"mutations":[{"type":"set","key":["a"]}]}'
+answers "no array" '400 {"error":"mutations[0]: the value must be an array"}' \
     POST /atomic -d '{"mutations":[{"type":"append","key":["a"],"value":1}]}'
 answers "no versionstamp" '400 {"error":"checks[0].versionstamp must be a string, or null: the key is absent"}' \
     POST /atomic -d '{"checks":[{"key":["a"]}],"mutations":[]}'

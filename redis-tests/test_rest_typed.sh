@@ -183,15 +183,15 @@ refused 'the body has a member \"mutation\", which is not known here' '{"mutatio
 refused 'mutations[0] must be an object' '{"mutations":[1]}'
 refused 'mutations[0].type must be set, delete, sum, min, max, append or prepend' '{"mutations":[{"type":"zap","key":"a"}]}'
 refused 'mutations[1].key must be a key: an array of its parts, or a string in path form' '{"mutations":[{"type":"delete","key":"a"},{"type":"delete"}]}'
-refused 'mutations[0]: set needs a value' '{"mutations":[{"type":"set","key":"a"}]}'
+refused 'mutations[0].value must be there' '{"mutations":[{"type":"set","key":"a"}]}'
 refused 'mutations[0]: value is not for delete' '{"mutations":[{"type":"delete","key":"a","value":1}]}'
 refused 'mutations[0]: expiresIn is not for sum' '{"mutations":[{"type":"sum","key":"a","value":1,"expiresIn":5}]}'
 refused 'mutations[0]: clamp is not for max' '{"mutations":[{"type":"max","key":"a","value":1,"clamp":[0,1]}]}'
-refused 'mutations[0].clamp must be an array of the least and the greatest' '{"mutations":[{"type":"sum","key":"a","value":1,"clamp":[0]}]}'
+refused 'mutations[0].clamp must be [lo, hi]' '{"mutations":[{"type":"sum","key":"a","value":1,"clamp":[0]}]}'
 refused 'mutations[0]: only one of expiresIn, expiresAt and keepTtl can be said' '{"mutations":[{"type":"set","key":"a","value":1,"expiresIn":5,"keepTtl":true}]}'
 refused 'checks[0].versionstamp must be a string, or null: the key is absent' '{"checks":[{"key":"a"}]}'
 refused 'enqueues[0].queue must be a non-empty string' '{"enqueues":[{"value":1}]}'
-refused 'enqueues[0]: value must be there' '{"enqueues":[{"queue":"q"}]}'
+refused 'enqueues[0].value must be there' '{"enqueues":[{"queue":"q"}]}'
 refused 'acks[0] must be a non-empty string' '{"acks":[7]}'
 status "a receipt that is none" 400 POST /atomic -d '{"acks":["abc"]}'
 
@@ -242,8 +242,8 @@ answers "the result and its acknowledgement" '200 {"ok":true,"versionstamp":VS,"
 answers "... once" '409 {"ok":false,"error":"a check failed, nothing was done","failed":[{"ack":0}]}' \
     POST /atomic -d "{\"mutations\":[{\"type\":\"set\",\"key\":\"done\",\"value\":2}],\"enqueues\":[{\"queue\":\"two\",\"value\":9}],\"acks\":[\"$receipt\"]}"
 answers "... only" '200 1' GET /entries/done
-answers "no value" '400 {"error":"the body: value must be there"}' POST /queues/jobs/messages -d '{}'
-answers "a backoff that is none" '400 {"error":"backoff must be an array of milliseconds"}' POST /queues/jobs/messages -d '{"value":1,"backoff":5}'
+answers "no value" '400 {"error":"value must be there"}' POST /queues/jobs/messages -d '{}'
+answers "a backoff that is none" '400 {"error":"backoff must be an array of numbers"}' POST /queues/jobs/messages -d '{"value":1,"backoff":5}'
 status "... nor this" 400 POST /queues/jobs/messages -d '{"value":1,"backoff":[-1]}'
 answers "keys that are none" '400 {"error":"undelivered must be a key: an array of its parts, or a string in path form"}' \
     POST /queues/jobs/messages -d '{"value":1,"undelivered":[7]}'
@@ -256,7 +256,7 @@ answers "what was never one" "400 {\"error\":\"invalid receipt 'abc'\"}" POST /q
 answers "... nor a word of the command" "400 {\"error\":\"invalid receipt 'IDEM'\"}" POST /queues/jobs/ack -d '{"receipts":["IDEM","x"]}'
 answers "no receipt of nack" '400 {"error":"receipt must be a non-empty string"}' POST /queues/jobs/nack -d '{}'
 receipt=$(member receipt <"$scratch/waited")
-answers "no lease" '400 {"error":"lease must be there, in milliseconds"}' POST /queues/later/extend -d "{\"receipt\":\"$receipt\"}"
+answers "no lease" '400 {"error":"lease must be there"}' POST /queues/later/extend -d "{\"receipt\":\"$receipt\"}"
 status "no name" 404 GET /queues//messages
 
 # ---- dead letters ----
@@ -349,7 +349,7 @@ check "... with scores and marks" grep -qE '^\{"hits":\[\{"entry":\{"key":\["p",
 check "... with a piece" grep -qF '"texts":{"t":"red fox 3"}' <(curl -s "$base/indexes/text/search?query=3&snippet=5")
 answers "no query" '400 {"error":"query must be there"}' GET /indexes/text/search
 status "a query that is none" 400 GET '/indexes/text/search?query=%22'
-answers "one mark" '400 {"error":"open and close, the marks around what was found, go together"}' GET '/indexes/text/search?query=a&open=x'
+answers "one mark" '400 {"error":"open and close go together"}' GET '/indexes/text/search?query=a&open=x'
 answers "a value index is not searched" "400 {\"error\":\"ERR index 'by_n' is for values: use KV.FIND\"}" GET '/indexes/by_n/search?query=a'
 answers "no prefix" '400 {"error":"prefix must be a key: an array of its parts, or a string in path form"}' PUT /indexes/x -d '{"on":["a"]}'
 answers "no paths" '400 {"error":"say on, the paths of values, or text, those of a text index"}' PUT /indexes/x -d '{"prefix":"p"}'

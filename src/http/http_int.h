@@ -174,29 +174,38 @@ enum route_flag {
     ROUTE_TICKET = 1 << 2, /* a ticket opens it */
     ROUTE_REST = 1 << 3,   /* below http_options.rest_base */
     ROUTE_STATIC = 1 << 4, /* it holds no data of users: no user */
+    ROUTE_TYPED = 1 << 8,  /* of typed REST */
+    ROUTE_STEPS = 1 << 9,  /* more than one transaction: Idempotency-Key cannot be kept */
     ROUTE_BARE = 1 << 5,   /* a body would mean nothing: it is refused */
     ROUTE_TOKEN = 1 << 6,  /* of KV Connect: its user is that of a token */
     ROUTE_NODE = 1 << 7,   /* a node that stands by answers it itself */
 };
 
-/* What the OpenAPI document says of a route, and what its requests are checked by. */
-struct route_doc {
-    const char *shown;   /* its path, with names in braces */
-    const char *summary; /* one line */
-    const char
-        *query; /* parameters it takes, "name:type" with blanks between; others are refused */
-    const char
-        *body; /* members of its body, likewise, with ! after those that must be there; NULL =
-                          * it has none; "*" = any JSON */
-};
-
+/* A row of the tables of what can be asked for. */
 struct route {
-    const char *path; /* a part of it may be ':', which is any one; at its end a star: anything */
+    const char *path; /* {name} is a part of it, {name...} at its end all that follows */
     unsigned methods; /* enum http_method */
     unsigned flags;
     exchange_step *run;
-    struct route_doc doc; /* of REST */
+    /* Of REST, what requests are checked by, and what the OpenAPI document says; NULL = none. */
+    const char *summary; /* one line; NULL = the document does not have it */
+    const char *words;   /* the command that it is: its arguments are parameters, or the body */
+    const char *without; /* names of arguments that are not taken here, with blanks between */
+    const char *given;   /* words after those of the request */
+    const char *query;   /* parameters beside them, "name:type" with blanks between */
+    const char *body;    /* members of the body, likewise, ! after those that must be there; "*" =
+                          * any JSON */
+    int64_t limit_max;   /* of the argument `limit`; 0 = as the command has it */
+    const char *answer;  /* its shape (reply_json.h); "ok" = {"ok":true} */
+    const char *absent;  /* 404 with this text, when the reply is nil or, with "ok", 0 */
 };
+
+/* The first four, and what else there is: .summary = "..", .words = "..". */
+#define ROUTE(of_path, of_methods, of_flags, function, ...)                                        \
+    {                                                                                              \
+        .path = (of_path), .methods = (of_methods), .flags = (of_flags), .run = (function),        \
+        __VA_ARGS__                                                                                \
+    }
 
 /* Those below rest-base, ended by one without a path. */
 extern const struct route rest_routes[];
@@ -205,6 +214,13 @@ extern const struct route rest_routes[];
 const struct route *route_match(struct exchange *x);
 /* It is there, and takes this method. False: answered (404, 405, or what OPTIONS asks). */
 bool route_takes(struct exchange *x);
+struct members;
+/* The arguments of its command; without one: none. */
+const struct members *route_members(const struct route *r);
+/* Are the arguments members of the body? Else they are parameters. */
+bool route_has_object(const struct route *r);
+/* Is the argument taken here? */
+bool route_has_member(const struct route *r, const char *name);
 
 /* ---- session.c: a connection ----------------------------------------------------------------- */
 

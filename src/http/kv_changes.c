@@ -1,9 +1,8 @@
 /* kv_changes: the change feed by typed REST: a page of it, and streams of events, which go on from
  * it (rest_watch.c).
  */
-#include "http/kv_rest.h"
-
 #include "codec/json_lex.h"
+#include "http/rest_members.h"
 
 #define WATCHED_KEYS_MAX 1000
 
@@ -24,40 +23,42 @@ static void put_change_row(struct buf *out, struct slice *rest)
     buf_append_byte(out, '}');
 }
 
+static void put_changes(struct buf *out, struct slice *rest)
+{
+    struct resp_item item;
+    buf_append_byte(out, '[');
+    if (rest_next(rest, &item)) {
+        for (size_t i = 0; i < item.children; i++) {
+            if (i > 0) buf_append_byte(out, ',');
+            put_change_row(out, rest);
+        }
+    }
+    buf_append_byte(out, ']');
+}
+
 static void changes_came(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
     struct resp_item next;
-    if (kv_rest_fails(x) || !rest_skip(&rest, 2, &next)) return;
+    if (rest_fails(x) || !rest_skip(&rest, 2, &next)) return;
     rest_begin(x);
     buf_append_str(&x->text, "{\"changes\":");
-    rest_put_array(&x->text, &rest, put_change_row);
+    put_changes(&x->text, &rest);
     buf_append_str(&x->text, ",\"next\":");
     json_string_write(next.text, &x->text);
     buf_append_byte(&x->text, '}');
     exchange_answer_json(x, 200);
 }
 
-void kv_rest_changes_run(struct exchange *x)
+void kv_changes_run(struct exchange *x)
 {
-    struct slice prefix;
     struct slice since = slice_str("0");
-    int64_t limit;
-    int64_t wait_ms = 0;
-    if (!kv_rest_query_key(x, "prefix", &prefix) || !rest_query_text(x, "since", &since) ||
-        !kv_rest_limit(x, &limit) || !rest_query_integer(x, "wait", 0, INT64_MAX / 2, &wait_ms)) {
-        return;
-    }
-    struct rest_words w = rest_words_of(x, "KV.CHANGES");
+    struct rest_words w = rest_words_of(x, x->route->words);
+    const struct rest_source s = {
+        .x = x, .where = "", .without = x->route->without, .limit_max = x->route->limit_max};
+    if (!rest_query_text(x, "since", &since)) return;
     rest_words_add(&w, since);
-    rest_words_pair(&w, "PREFIX", prefix);
-    rest_words_str(&w, "COUNT");
-    rest_words_number(&w, limit);
-    if (wait_ms > 0) {
-        rest_words_str(&w, "BLOCK");
-        rest_words_number(&w, wait_ms);
-    }
-    rest_words_run(&w, changes_came);
+    if (rest_add_members(&w, &s, route_members(x->route))) rest_command_go(&w, changes_came);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -80,7 +81,7 @@ static bool take_watched_list(struct exchange *x, struct slice text, struct rest
     }
     for (struct slice rest = json_inside(&list); json_next_item(&rest, &item); w->count++) {
         if (w->count == WATCHED_KEYS_MAX) return refuse_watched(x);
-        if (!kv_rest_body_key(x, &item, "keys", &w->keys[w->count])) return false;
+        if (!rest_dialect_of(x)->body_key(x, &item, "keys", &w->keys[w->count])) return false;
     }
     return w->count > 0 || refuse_watched(x);
 }
@@ -103,13 +104,14 @@ static bool take_watched(struct exchange *x, struct slice text, struct rest_watc
     return true;
 }
 
-void kv_rest_watch_run(struct exchange *x)
+void kv_watch_run(struct exchange *x)
 {
-    struct rest_watch w = {0};
+    struct rest_watch w = {.limit = REST_LIMIT_DEFAULT};
     struct slice keys = slice_of(NULL, 0);
     bool is_initial = true;
-    if (!kv_rest_query_key(x, "prefix", &w.prefix) || !rest_query_text(x, "keys", &keys) ||
-        !rest_query_text(x, "since", &w.since) || !kv_rest_limit(x, &w.limit) ||
+    if (!rest_query_key(x, "prefix", &w.prefix) || !rest_query_text(x, "keys", &keys) ||
+        !rest_query_text(x, "since", &w.since) ||
+        !rest_query_integer(x, "limit", 1, LIST_LIMIT_MAX, &w.limit) ||
         !rest_query_switch(x, "initial", &is_initial)) {
         return;
     }

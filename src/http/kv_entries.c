@@ -1,11 +1,14 @@
 /* kv_entries: entries by typed REST: one, with conditions on its versionstamp, and ranges. */
-#include "http/kv_rest.h"
-
 #include <stdio.h>
 
 #include "codec/json_lex.h"
+#include "http/rest_members.h"
 
 #define STAMP_CHARS 20
+/* Of KV.SET's arguments: the request has them elsewhere. */
+#define PUT_WITHOUT "key value nx xx ifversion"
+
+static const char no_entry[] = "there is no entry of this key";
 
 /* ---- what a body is -------------------------------------------------------------------------- */
 
@@ -86,6 +89,17 @@ static bool take_condition(struct exchange *x, struct condition *c)
     return false;
 }
 
+/* ETag, and what is said of it to pages of other origins. */
+static void put_tag(struct exchange *x, struct slice stamp)
+{
+    uint8_t *text = arena_alloc(&x->arena, stamp.len + 2);
+    text[0] = text[stamp.len + 1] = '"';
+    memcpy(text + 1, stamp.data, stamp.len);
+    exchange_header(x, "etag", slice_of(text, stamp.len + 2));
+    if (x->cors.data == NULL) return;
+    exchange_header(x, "access-control-expose-headers", slice_str("etag, tupled-expires-at"));
+}
+
 /* The versionstamp of what is there; data NULL: nothing is. */
 static void fail_condition(struct exchange *x, struct slice stamp)
 {
@@ -94,7 +108,7 @@ static void fail_condition(struct exchange *x, struct slice stamp)
                              "\"versionstamp\":");
     if (stamp.data != NULL) {
         json_string_write(stamp, &x->text);
-        kv_rest_tag(x, stamp);
+        put_tag(x, stamp);
     } else {
         buf_append_str(&x->text, "null");
     }
@@ -108,7 +122,7 @@ static void answer_written(struct exchange *x, struct slice stamp)
     buf_append_str(&x->text, "{\"ok\":true,\"versionstamp\":");
     json_string_write(stamp, &x->text);
     buf_append_byte(&x->text, '}');
-    kv_rest_tag(x, stamp);
+    put_tag(x, stamp);
     exchange_answer_json(x, 200);
 }
 
@@ -117,7 +131,7 @@ static void checked(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item = {0};
-    if (kv_rest_fails(x)) return;
+    if (rest_fails(x)) return;
     if (rest_skip(&rest, 2, &item) && !item.is_nil) {
         answer_written(x, item.text);
         return;
@@ -126,17 +140,14 @@ static void checked(struct exchange *x)
     fail_condition(x, is_there ? item.text : slice_of(NULL, 0));
 }
 
-/* KV.ATOMIC's words up to the check. False: answered. */
-static bool begin_checked(struct exchange *x, struct rest_words *w, struct slice key,
-                          const struct condition *c)
+/* KV.ATOMIC's words up to the check. */
+static struct rest_words begin_checked(struct exchange *x, struct slice key,
+                                       const struct condition *c)
 {
-    *w = rest_words_of(x, "KV.ATOMIC");
-    if (!kv_rest_add_idem(x, w)) return false;
-    rest_words_str(w, "DETAILS");
-    rest_words_str(w, "CHECK");
-    rest_words_add(w, key);
-    rest_words_add(w, c->kind == CONDITION_STAMP ? c->stamp : slice_str("NONE"));
-    return true;
+    struct rest_words w = rest_words_of(x, "KV.ATOMIC DETAILS CHECK");
+    rest_words_add(&w, key);
+    rest_words_add(&w, c->kind == CONDITION_STAMP ? c->stamp : slice_str("NONE"));
+    return w;
 }
 
 /* ---- one entry ------------------------------------------------------------------------------- */
@@ -155,15 +166,15 @@ static void answer_value(struct exchange *x, bool is_packed)
 {
     struct slice rest = buf_slice(&x->reply);
     struct resp_item items[4];
-    if (kv_rest_fails(x)) return;
+    if (rest_fails(x)) return;
     if (!rest_next(&rest, &items[0]) || items[0].is_nil) {
-        exchange_fail(x, 404, "there is no entry of this key");
+        exchange_fail(x, 404, "%s", no_entry);
         return;
     }
     for (size_t i = 1; i < 4; i++) {
         if (!rest_next(&rest, &items[i])) return;
     }
-    kv_rest_tag(x, arena_copy(&x->arena, items[2].text));
+    put_tag(x, arena_copy(&x->arena, items[2].text));
     exchange_header(x, "vary", slice_str("Accept"));
     if (!items[3].is_nil) {
         exchange_header(x, "tupled-expires-at", arena_copy(&x->arena, items[3].text));
@@ -187,26 +198,21 @@ static void packed_came(struct exchange *x)
     answer_value(x, true);
 }
 
-void kv_rest_get_run(struct exchange *x)
+void kv_get_run(struct exchange *x)
 {
     struct slice key;
     bool is_packed = wants_packed(x);
-    if (!kv_rest_path_key(x, &key)) return;
+    if (!rest_path_key(x, &key)) return;
     struct rest_words w = rest_words_of(x, "KV.GET");
     rest_words_add(&w, key);
-    rest_words_str(&w, "WITHEXPIRY");
-    if (is_packed) {
-        rest_words_str(&w, "FORMAT");
-        rest_words_str(&w, "MSGPACK");
-    }
+    rest_words_str(&w, is_packed ? "WITHEXPIRY FORMAT MSGPACK" : "WITHEXPIRY");
     rest_words_run(&w, is_packed ? packed_came : json_came);
 }
 
 struct putting {
     struct slice key, value;
     struct condition condition;
-    int64_t expires_in_ms, expires_at_ms; /* 0 = not given */
-    bool keeps_ttl, is_packed;
+    bool is_packed;
 };
 
 static bool take_put(struct exchange *x, struct putting *p)
@@ -214,14 +220,8 @@ static bool take_put(struct exchange *x, struct putting *p)
     struct json_part body;
     struct error e;
     *p = (struct putting){0};
-    if (!kv_rest_path_key(x, &p->key) || !take_condition(x, &p->condition) ||
-        !rest_query_integer(x, "expiresIn", 1, INT64_MAX / 2, &p->expires_in_ms) ||
-        !rest_query_integer(x, "expiresAt", 1, INT64_MAX / 2, &p->expires_at_ms) ||
-        !rest_query_switch(x, "keepTtl", &p->keeps_ttl) || !takes_value(x, &p->is_packed)) {
-        return false;
-    }
-    if ((p->expires_in_ms > 0) + (p->expires_at_ms > 0) + p->keeps_ttl > 1) {
-        exchange_fail(x, 400, "only one of expiresIn, expiresAt and keepTtl can be said");
+    if (!rest_path_key(x, &p->key) || !take_condition(x, &p->condition) ||
+        !takes_value(x, &p->is_packed)) {
         return false;
     }
     p->value = x->message->body;
@@ -230,19 +230,13 @@ static bool take_put(struct exchange *x, struct putting *p)
     return false;
 }
 
-static void add_put(struct rest_words *w, const struct putting *p)
+/* Key, value, and what the parameters say of its expiry. */
+static bool add_put(struct rest_words *w, const struct putting *p)
 {
+    const struct rest_source s = {.x = w->x, .where = "", .without = PUT_WITHOUT};
     rest_words_add(w, p->key);
     rest_words_add(w, p->value);
-    if (p->expires_in_ms > 0) {
-        rest_words_str(w, "PX");
-        rest_words_number(w, p->expires_in_ms);
-    }
-    if (p->expires_at_ms > 0) {
-        rest_words_str(w, "PXAT");
-        rest_words_number(w, p->expires_at_ms);
-    }
-    if (p->keeps_ttl) rest_words_str(w, "KEEPTTL");
+    return rest_add_members(w, &s, route_members(w->x->route));
 }
 
 /* Without a condition, or with that there is an entry: nil says that there is none. */
@@ -250,7 +244,7 @@ static void put_done(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (kv_rest_fails(x)) return;
+    if (rest_fails(x)) return;
     if (!rest_next(&rest, &item) || item.is_nil) {
         fail_condition(x, slice_of(NULL, 0));
     } else {
@@ -258,39 +252,37 @@ static void put_done(struct exchange *x)
     }
 }
 
-void kv_rest_put_run(struct exchange *x)
+void kv_put_run(struct exchange *x)
 {
     struct putting p;
     struct rest_words w;
     if (!take_put(x, &p)) return;
     bool is_checked = p.condition.kind == CONDITION_STAMP || p.condition.kind == CONDITION_ABSENT;
     if (is_checked) {
-        if (!begin_checked(x, &w, p.key, &p.condition)) return;
+        w = begin_checked(x, p.key, &p.condition);
         rest_words_str(&w, "SET");
     } else {
         w = rest_words_of(x, "KV.SET");
     }
-    add_put(&w, &p);
+    if (!add_put(&w, &p)) return;
     if (p.condition.kind == CONDITION_THERE) rest_words_str(&w, "XX");
-    if (p.is_packed) {
-        rest_words_str(&w, "FORMAT");
-        rest_words_str(&w, "MSGPACK");
-    }
-    if (is_checked) {
-        rest_words_run(&w, checked);
-    } else {
-        kv_rest_write(x, &w, put_done);
-    }
+    if (p.is_packed) rest_words_str(&w, "FORMAT MSGPACK");
+    rest_command_go(&w, is_checked ? checked : put_done);
 }
 
 static void delete_done(struct exchange *x)
 {
-    kv_rest_answer_done(x, "there is no entry of this key");
+    if (rest_fails(x)) return;
+    if (rest_is_one(x)) {
+        rest_answer_ok(x, true);
+    } else {
+        exchange_fail(x, 404, "%s", no_entry);
+    }
 }
 
 static void delete_there_done(struct exchange *x)
 {
-    if (kv_rest_fails(x)) return;
+    if (rest_fails(x)) return;
     if (rest_is_one(x)) {
         rest_answer_ok(x, true);
     } else {
@@ -298,89 +290,65 @@ static void delete_there_done(struct exchange *x)
     }
 }
 
-void kv_rest_delete_run(struct exchange *x)
+void kv_delete_run(struct exchange *x)
 {
     struct slice key;
     struct condition c;
     struct rest_words w;
-    if (!kv_rest_path_key(x, &key) || !take_condition(x, &c)) return;
+    if (!rest_path_key(x, &key) || !take_condition(x, &c)) return;
     if (c.kind == CONDITION_ABSENT) {
         exchange_fail(x, 400, "what is not there cannot be deleted: If-None-Match is for PUT");
-    } else if (c.kind == CONDITION_STAMP) {
-        if (!begin_checked(x, &w, key, &c)) return;
+        return;
+    }
+    bool is_checked = c.kind == CONDITION_STAMP;
+    if (is_checked) {
+        w = begin_checked(x, key, &c);
         rest_words_str(&w, "DEL");
-        rest_words_add(&w, key);
-        rest_words_run(&w, checked);
     } else {
         w = rest_words_of(x, "KV.DEL");
-        rest_words_add(&w, key);
-        kv_rest_write(x, &w, c.kind == CONDITION_THERE ? delete_there_done : delete_done);
     }
+    rest_words_add(&w, key);
+    rest_command_go(&w, is_checked                  ? checked
+                        : c.kind == CONDITION_THERE ? delete_there_done
+                                                    : delete_done);
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-static void entries_page_came(struct exchange *x)
+static void keys_came(struct exchange *x)
 {
-    if (!kv_rest_fails(x)) rest_answer_page(x, "entries", rest_put_entry);
+    if (!rest_fails(x)) rest_answer_shape(x, "{~ keys:[!]}");
 }
 
-static void entries_keys_came(struct exchange *x)
+/* Of KV.LIST and KV.FIND. */
+void kv_page_run(struct exchange *x)
 {
-    if (!kv_rest_fails(x)) rest_answer_page(x, "keys", kv_rest_put_json);
-}
-
-void kv_rest_list_run(struct exchange *x)
-{
-    struct rest_range r;
-    if (kv_rest_range(x, true, &r))
-        rest_list(x, &r, r.is_keys_only ? entries_keys_came : entries_page_came);
-}
-
-static void entries_counted(struct exchange *x)
-{
-    kv_rest_answer_count(x, "count");
-}
-
-void kv_rest_count_run(struct exchange *x)
-{
-    struct rest_range r;
-    if (!kv_rest_range(x, false, &r)) return;
-    struct rest_words w = rest_words_of(x, "KV.COUNT");
-    rest_words_range(&w, &r);
-    rest_words_run(&w, entries_counted);
-}
-
-static void range_deleted(struct exchange *x)
-{
-    kv_rest_answer_count(x, "deletedCount");
+    struct rest_words w;
+    bool is_keys = false;
+    if (!rest_query_switch(x, "keysOnly", &is_keys) || !rest_command_words(x, &w)) return;
+    rest_command_go(&w, is_keys ? keys_came : rest_command_came);
 }
 
 /* An empty prefix is everything. Where a program has put nothing into its text by mistake, that is
  * not what it means: all=true says it. */
-void kv_rest_delete_range_run(struct exchange *x)
+void kv_delete_range_run(struct exchange *x)
 {
-    struct rest_range r;
+    struct slice prefix;
+    struct slice start;
+    struct slice end;
+    struct rest_words w;
     bool is_all = false;
-    int64_t limit = 0;
-    if (!kv_rest_range(x, false, &r) || !rest_query_switch(x, "all", &is_all) ||
-        !rest_query_integer(x, "limit", 1, INT64_MAX, &limit) || !kv_rest_has_no_idem(x)) {
+    if (!rest_query_key(x, "prefix", &prefix) || !rest_query_key(x, "start", &start) ||
+        !rest_query_key(x, "end", &end) || !rest_query_switch(x, "all", &is_all)) {
         return;
     }
-    bool is_prefix = r.prefix.data != NULL && !slice_eq(r.prefix, slice_str("[]"));
-    bool has_bounds = r.start.data != NULL && r.end.data != NULL;
-    if (is_prefix + has_bounds + is_all != 1 || (r.start.data != NULL) != has_bounds ||
-        (r.end.data != NULL) != has_bounds || (is_all && r.prefix.data != NULL)) {
+    bool is_prefix = prefix.data != NULL && !slice_eq(prefix, slice_str("[]"));
+    bool has_bounds = start.data != NULL && end.data != NULL;
+    if (is_prefix + has_bounds + is_all != 1 || (start.data != NULL) != has_bounds ||
+        (end.data != NULL) != has_bounds || (is_all && prefix.data != NULL)) {
         exchange_fail(x, 400,
                       "say what is to be deleted: prefix=<key>, or start and end, or all=true");
-        return;
+    } else if (rest_command_words(x, &w)) {
+        rest_command_go(&w, rest_command_came);
     }
-    struct rest_words w = rest_words_of(x, "KV.DELRANGE");
-    if (is_all) rest_words_str(&w, "ALL");
-    rest_words_range(&w, &r);
-    if (limit > 0) {
-        rest_words_str(&w, "LIMIT");
-        rest_words_number(&w, limit);
-    }
-    rest_words_run(&w, range_deleted);
 }

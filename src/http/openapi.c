@@ -1,7 +1,10 @@
 /* openapi: what REST has, as a document that tools read (OpenAPI 3.1), made of the table of routes.
  */
+#include <stdio.h>
+
 #include "codec/json_lex.h"
 #include "http/rest.h"
+#include "request/members.h"
 #include "tupled.h"
 
 static const struct {
@@ -67,61 +70,250 @@ static bool next_field(const char **list, struct field *f)
     return true;
 }
 
-static void put_name(struct buf *out, const struct field *f)
+/* ---- arguments of commands (request/members.h) ----------------------------------------------- */
+
+/* `is_body`: as JSON, else as a text in the URL. */
+static void put_type(struct buf *out, const struct member *m, bool is_body)
 {
-    json_string_write(slice_of(f->name, f->name_len), out);
+    switch (m->type) {
+    case MEMBER_INTEGER:
+        buf_printf(out, "{\"type\":\"integer\",\"minimum\":%lld,\"maximum\":%lld}",
+                   (long long)m->min, (long long)m->max);
+        return;
+    case MEMBER_KEY: put_schema(out, is_body ? "tuple" : "kvkey", 5); return;
+    case MEMBER_VALUE: put_schema(out, is_body ? "value" : "json", is_body ? 5 : 4); return;
+    case MEMBER_FILTER: put_schema(out, is_body ? "object" : "filter", 6); return;
+    case MEMBER_FLAG: put_schema(out, "switch", 6); return;
+    case MEMBER_VERSION: buf_append_str(out, "{\"type\":[\"string\",\"null\"]}"); return;
+    default: put_schema(out, "text", 4); return;
+    }
 }
 
-static void put_parameters(struct buf *out, const struct route_doc *d)
+static void put_member_schema(struct buf *out, const struct member *m, bool is_body)
+{
+    bool is_array = m->is_list || (m->words > 1 && is_body);
+    if (is_array) buf_append_str(out, "{\"type\":\"array\",\"items\":");
+    put_type(out, m, is_body);
+    if (m->words > 1 && is_body)
+        buf_printf(out, ",\"minItems\":%u,\"maxItems\":%u", m->words, m->words);
+    if (is_array) buf_append_byte(out, '}');
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static void put_parameter(struct buf *out, const char *in, const char *name, bool *is_first)
+{
+    buf_printf(out, "%s{\"in\":\"%s\",\"name\":\"%s\",\"schema\":", *is_first ? "" : ",", in, name);
+    *is_first = false;
+}
+
+static void put_path_parameters(struct buf *out, const struct route *r, bool *is_first)
+{
+    for (const char *at = r->path; (at = strchr(at, '{')) != NULL;) {
+        char name[32];
+        at++;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ".}"), at);
+        put_parameter(out, "path", name, is_first);
+        buf_append_str(out, "{\"type\":\"string\"},\"required\":true}");
+    }
+}
+
+static void put_member_parameters(struct buf *out, const struct route *r, bool *is_first)
+{
+    const struct members *of = route_members(r);
+    for (size_t i = 0; i < of->count; i++) {
+        const struct member *m = &of->items[i];
+        if (!route_has_member(r, m->name)) continue;
+        for (size_t k = 0; k < (m->words > 1 ? m->words : 1); k++) {
+            put_parameter(out, "query", m->words > 1 ? m->parts[k] : m->name, is_first);
+            put_member_schema(out, m, false);
+            buf_append_str(out, m->is_required ? ",\"required\":true}" : "}");
+        }
+    }
+}
+
+static void put_parameters(struct buf *out, const struct route *r)
 {
     struct field f;
     bool is_first = true;
     buf_append_str(out, ",\"parameters\":[");
-    for (const char *at = d->shown; (at = strchr(at, '{')) != NULL; is_first = false) {
-        buf_append_str(out, is_first ? "" : ",");
-        buf_append_str(out, "{\"in\":\"path\",\"required\":true,\"name\":");
-        at++;
-        json_string_write(slice_of(at, strcspn(at, "}")), out);
-        buf_append_str(out, ",\"schema\":{\"type\":\"string\"}}");
-    }
-    for (const char *list = d->query; next_field(&list, &f); is_first = false) {
-        buf_append_str(out,
-                       is_first ? "{\"in\":\"query\",\"name\":" : ",{\"in\":\"query\",\"name\":");
-        put_name(out, &f);
-        buf_append_str(out, ",\"schema\":");
+    put_path_parameters(out, r, &is_first);
+    for (const char *list = r->query; next_field(&list, &f);) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)f.name_len, f.name);
+        put_parameter(out, "query", name, &is_first);
         put_schema(out, f.type, f.type_len);
         buf_append_byte(out, '}');
     }
+    if (!route_has_object(r)) put_member_parameters(out, r, &is_first);
     buf_append_byte(out, ']');
 }
 
-static void put_body(struct buf *out, const char *body)
+/* ---- bodies ---------------------------------------------------------------------------------- */
+
+/* The properties of an object so far, and the names of those that must be there. */
+struct properties {
+    struct buf *out;
+    struct buf required;
+    bool has_one;
+};
+
+static void begin_object(struct properties *p, struct buf *out)
+{
+    *p = (struct properties){.out = out};
+    buf_init(&p->required);
+    buf_append_str(out, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
+}
+
+static void begin_property(struct properties *p, struct slice name, bool is_required)
+{
+    if (p->has_one) buf_append_byte(p->out, ',');
+    p->has_one = true;
+    json_string_write(name, p->out);
+    buf_append_byte(p->out, ':');
+    if (!is_required) return;
+    if (p->required.len > 0) buf_append_byte(&p->required, ',');
+    json_string_write(name, &p->required);
+}
+
+static void end_object(struct properties *p)
+{
+    buf_append_str(p->out, "},\"required\":[");
+    buf_append(p->out, p->required.data, p->required.len);
+    buf_append_str(p->out, "]}");
+    buf_fini(&p->required);
+}
+
+static void add_members(struct properties *p, const struct members *of, const struct route *r)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        const struct member *m = &of->items[i];
+        if (r != NULL && !route_has_member(r, m->name)) continue;
+        begin_property(p, slice_str(m->name), m->is_required);
+        put_member_schema(p->out, m, true);
+    }
+}
+
+/* A list of KV.ATOMIC's operations: one kind of them, or those that name their type. */
+static void put_operations(struct buf *out, const struct route *r, const struct field *f)
+{
+    bool is_first = true;
+    const struct member *ops = member_find(route_members(r), slice_str("op"));
+    buf_append_str(out, "{\"type\":\"array\",\"items\":{\"oneOf\":[");
+    for (const struct members *v = ops->variants; v->token != NULL; v++) {
+        struct properties p;
+        bool has_type;
+        if (!rest_atomic_has(slice_of(f->name, f->name_len), v->token, &has_type)) continue;
+        if (!is_first) buf_append_byte(out, ',');
+        is_first = false;
+        begin_object(&p, out);
+        if (has_type) {
+            begin_property(&p, slice_str("type"), true);
+            buf_printf(out, "{\"const\":\"%s\"}", v->name);
+        }
+        add_members(&p, v, NULL);
+        end_object(&p);
+    }
+    buf_append_str(out, "]}}");
+}
+
+static void put_body(struct buf *out, const struct route *r)
 {
     struct field f;
-    bool is_first = true;
-    if (body == NULL) return;
+    struct properties p;
+    if (r->body == NULL && (r->words == NULL || !route_has_object(r))) return;
     buf_append_str(out, ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":");
-    if (strcmp(body, "*") == 0) {
+    if (r->body != NULL && strcmp(r->body, "*") == 0) {
         buf_append_str(out, "{}}}}");
         return;
     }
-    buf_append_str(out, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
-    for (const char *list = body; next_field(&list, &f); is_first = false) {
-        if (!is_first) buf_append_byte(out, ',');
-        put_name(out, &f);
-        buf_append_byte(out, ':');
-        put_schema(out, f.type, f.type_len);
+    begin_object(&p, out);
+    for (const char *list = r->body; next_field(&list, &f);) {
+        begin_property(&p, slice_of(f.name, f.name_len), f.is_needed);
+        bool has_operations = f.type_len == strlen("operations") &&
+                              memcmp(f.type, "operations", f.type_len) == 0;
+        if (has_operations) {
+            put_operations(out, r, &f);
+        } else {
+            put_schema(out, f.type, f.type_len);
+        }
     }
-    buf_append_str(out, "},\"required\":[");
-    is_first = true;
-    for (const char *list = body; next_field(&list, &f);) {
-        if (!f.is_needed) continue;
-        if (!is_first) buf_append_byte(out, ',');
-        is_first = false;
-        put_name(out, &f);
-    }
-    buf_append_str(out, "]}}}}");
+    if (route_has_object(r)) add_members(&p, route_members(r), r);
+    end_object(&p);
+    buf_append_str(out, "}}}");
 }
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* The shape of an answer (reply_json.h) as a schema; one past it. */
+static const char *put_shape(struct buf *out, const char *shape);
+
+static const char *put_shape_members(struct buf *out, const char *p)
+{
+    bool is_first = true;
+    buf_append_str(out, "{\"type\":\"object\",\"properties\":{");
+    while (*p != '\0' && strchr("})", *p) == NULL) {
+        size_t len = strcspn(p, ":!?~.$#%[{()}] ");
+        if (*p == '~') {
+            buf_append_str(out, is_first ? "" : ",");
+            buf_append_str(out, "\"cursor\":{\"type\":[\"string\",\"null\"]},\"hasMore\":{\"type\":"
+                                "\"boolean\"}");
+            p++;
+        } else {
+            buf_append_str(out, is_first ? "" : ",");
+            json_string_write(slice_of(p, len), out);
+            buf_append_byte(out, ':');
+            p = put_shape(out, p[len] == ':' ? p + len + 1 : p + len);
+        }
+        is_first = false;
+        p += strspn(p, " ");
+    }
+    buf_append_str(out, "}}");
+    return *p == '\0' ? p : p + 1;
+}
+
+static const char *put_shape(struct buf *out, const char *shape)
+{
+    const char *end = shape_end(shape);
+    switch (*shape) {
+    case '[':
+        buf_append_str(out, "{\"type\":\"array\",\"items\":");
+        (void)put_shape(out, shape + 1);
+        buf_append_byte(out, '}');
+        return end;
+    case '{':
+    case '(': return put_shape_members(out, shape + 1);
+    case '%': buf_append_str(out, "{\"type\":\"object\"}"); return end;
+    case '!':
+    case '.': buf_append_str(out, "{}"); return end;
+    case '?': buf_append_str(out, "{\"type\":\"boolean\"}"); return end;
+    case '#': buf_append_str(out, "{\"type\":[\"number\",\"null\"]}"); return end;
+    default: buf_append_str(out, "{\"type\":[\"string\",\"null\"]}"); return end;
+    }
+}
+
+static void put_answer(struct buf *out, const struct route *r)
+{
+    const char *shape = r->answer;
+    buf_append_str(out, ",\"responses\":{\"200\":{\"description\":\"Done\"");
+    if (shape != NULL) {
+        buf_append_str(out, ",\"content\":{\"application/json\":{\"schema\":");
+        if (strcmp(shape, "ok") == 0) shape = "{ok?}";
+        if (strchr("[{%!", *shape) != NULL) {
+            (void)put_shape(out, shape);
+        } else {
+            (void)put_shape_members(out, shape);
+        }
+        buf_append_str(out, "}}");
+    }
+    buf_append_byte(out, '}');
+    if (r->absent != NULL) {
+        buf_append_str(out, ",\"404\":{\"$ref\":\"#/components/responses/Error\"}");
+    }
+    buf_append_str(out, ",\"default\":{\"$ref\":\"#/components/responses/Error\"}}");
+}
+
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 static void put_operation(struct buf *out, const struct route *r)
 {
@@ -130,34 +322,41 @@ static void put_operation(struct buf *out, const struct route *r)
                          : (r->methods & HTTP_PUT) != 0  ? "put"
                                                          : "delete";
     buf_printf(out, "\"%s\":{\"summary\":", method);
-    json_string_write(slice_str(r->doc.summary), out);
-    put_parameters(out, &r->doc);
-    put_body(out, r->doc.body);
-    buf_append_str(out, ",\"responses\":{\"200\":{\"description\":\"Done\"},\"default\":{\"$ref\":"
-                        "\"#/components/responses/Error\"}}}");
-}
-
-static bool is_shown(const struct route *r)
-{
-    return r->doc.shown != NULL;
+    json_string_write(slice_str(r->summary), out);
+    put_parameters(out, r);
+    put_body(out, r);
+    put_answer(out, r);
+    buf_append_byte(out, '}');
 }
 
 /* Has a route before it the same path? */
 static bool is_second(const struct route *r)
 {
     for (const struct route *b = rest_routes; b != r; b++) {
-        if (is_shown(b) && strcmp(b->doc.shown, r->doc.shown) == 0) return true;
+        if (b->summary != NULL && strcmp(b->path, r->path) == 0) return true;
     }
     return false;
+}
+
+/* Without the dots of a part that is all that follows. */
+static void put_path_name(struct buf *out, const char *path)
+{
+    buf_append_byte(out, '"');
+    for (const char *p = path; *p != '\0'; p++) {
+        if (*p != '.' || strchr(path, '{') == NULL || p < strchr(path, '{')) {
+            buf_append_byte(out, (uint8_t)*p);
+        }
+    }
+    buf_append_byte(out, '"');
 }
 
 static void put_path(struct buf *out, const struct route *r)
 {
     bool is_first = true;
-    json_string_write(slice_str(r->doc.shown), out);
+    put_path_name(out, r->path);
     buf_append_str(out, ":{");
     for (const struct route *o = r; o->path != NULL; o++) {
-        if (!is_shown(o) || strcmp(o->doc.shown, r->doc.shown) != 0) continue;
+        if (o->summary == NULL || strcmp(o->path, r->path) != 0) continue;
         if (!is_first) buf_append_byte(out, ',');
         is_first = false;
         put_operation(out, o);
@@ -177,7 +376,7 @@ void openapi_run(struct exchange *x)
     json_string_write(slice_str(x->http->options.rest_base), out);
     buf_append_str(out, "}],\"paths\":{");
     for (const struct route *r = rest_routes; r->path != NULL; r++) {
-        if (!is_shown(r) || is_second(r)) continue;
+        if (r->summary == NULL || is_second(r)) continue;
         if (!is_first) buf_append_byte(out, ',');
         is_first = false;
         put_path(out, r);

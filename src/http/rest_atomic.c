@@ -1,181 +1,154 @@
-/* rest_atomic: POST /atomic: checks and mutations as one transaction. */
-#include "http/rest.h"
+/* rest_atomic: checks, mutations, messages and acknowledgements as one transaction, in both
+ * dialects: KV.ATOMIC, whose operations and their members are those of its arguments. A body groups
+ * them:
+ *
+ *   {"checks":[{"key":..,"versionstamp":..}],"mutations":[{"type":"set","key":..,"value":..}], ..}
+ *
+ * In typed REST a check that fails is a status of its own, 409, and not a 200 that says ok:false:
+ * an answer that is not looked at closely must not pass for a write.
+ */
+#include "codec/json_lex.h"
+#include "http/rest_members.h"
 
-#include <stdio.h>
+/* The lists of a body, in the order in which they are said to KV.ATOMIC. */
+enum { CHECKS, MUTATIONS, ENQUEUES, ACKS, GROUPS };
+static const char *const group_names[] = {"checks", "mutations", "enqueues", "acks", NULL};
+/* Of mutations: each says its type. */
+static const char *const group_tokens[] = {"CHECK", NULL, "ENQUEUE", "ACK"};
+static const char *const no_mutations[] = {"CHECK", "ENQUEUE", "ACK", NULL};
 
-struct change_kind {
-    const char *type;
-    const char *word;
-    enum { VALUE_ANY, VALUE_NUMBER, VALUE_ARRAY, VALUE_NONE } value;
-};
+#define KEYVAL_GROUPS 2
 
-static const struct change_kind kinds[] = {
-    {"set", "SET", VALUE_ANY},           {"delete", "DEL", VALUE_NONE},
-    {"sum", "SUM", VALUE_NUMBER},        {"max", "MAX", VALUE_NUMBER},
-    {"min", "MIN", VALUE_NUMBER},        {"append", "APPEND", VALUE_ARRAY},
-    {"prepend", "PREPEND", VALUE_ARRAY},
-};
-
-static const struct change_kind *kind_of(struct slice type)
+bool rest_atomic_has(struct slice list, const char *token, bool *has_type)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (slice_eq(type, slice_str(kinds[i].type))) return &kinds[i];
+    bool is_own = false; /* it has a list of its own */
+    for (size_t i = 0; i < GROUPS; i++) {
+        bool is_it = group_tokens[i] != NULL && strcmp(group_tokens[i], token) == 0;
+        is_own = is_own || is_it;
+        if (is_it && slice_eq(list, slice_str(group_names[i]))) return !(*has_type = false);
     }
-    return NULL;
+    *has_type = slice_eq(list, slice_str(group_names[MUTATIONS]));
+    return *has_type && !is_own;
 }
 
-/* A number, "7", or {"__type":"bigint","value":"7"}, which is a bigint as {"$bigint":"7"} is. */
-static bool take_number(struct exchange *x, const struct json_part *value, const char *where,
-                        struct slice *out)
+struct atomic_task {
+    size_t counts[GROUPS];
+};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* [number of the operation, versionstamp or nil] at *rest: of a check or of an acknowledgement. */
+static void put_failed(struct buf *out, const struct atomic_task *t, struct slice *rest)
 {
-    static const char *const names[] = {"__type", "value", NULL};
-    static const char head[] = "{\"$bigint\":";
-    struct json_part parts[2];
-    struct error e;
-    *out = value->raw;
-    if (value->kind == JSON_NUMBER) return true;
-    if (value->kind == JSON_STRING) {
-        struct json_part number;
-        *out = json_text(value, &x->arena);
-        if (json_check(*out, &number, &e) == OK && number.kind == JSON_NUMBER) return true;
-    } else if (value->kind == JSON_OBJECT) {
-        bool is_tagged = json_members(value, names, parts, true, where, &e) == OK;
-        if (!is_tagged) return true; /* one of this server's own tags, or refused by the command */
-        if (rest_is_there(&parts[0]) && rest_is_there(&parts[1]) && parts[1].kind == JSON_STRING &&
-            slice_eq(parts[0].raw, slice_str("\"bigint\""))) {
-            size_t len = sizeof head - 1 + parts[1].raw.len + 1;
-            uint8_t *text = arena_alloc(&x->arena, len);
-            memcpy(text, head, sizeof head - 1);
-            memcpy(text + sizeof head - 1, parts[1].raw.data, parts[1].raw.len);
-            text[len - 1] = '}';
-            *out = slice_of(text, len);
-            return true;
+    struct resp_item item;
+    int64_t n = 0;
+    if (!rest_skip(rest, 2, &item) || !slice_to_i64(item.text, &n)) return;
+    if ((size_t)n < t->counts[CHECKS]) {
+        buf_printf(out, "{\"check\":%lld,\"versionstamp\":", (long long)n);
+        shape_write("$", rest, out);
+    } else {
+        size_t before = t->counts[CHECKS] + t->counts[MUTATIONS] + t->counts[ENQUEUES];
+        buf_printf(out, "{\"ack\":%lld", (long long)n - (long long)before);
+        (void)rest_next(rest, &item);
+    }
+    buf_append_byte(out, '}');
+}
+
+static void answer_conflict(struct exchange *x, struct slice rest)
+{
+    struct resp_item item;
+    rest_begin(x);
+    buf_append_str(&x->text, "{\"ok\":false,\"error\":\"a check failed, nothing was done\","
+                             "\"failed\":[");
+    if (rest_next(&rest, &item)) {
+        for (size_t i = 0; i < item.children; i++) {
+            if (i > 0) buf_append_byte(&x->text, ',');
+            put_failed(&x->text, x->task, &rest);
         }
     }
-    exchange_fail(x, 400, "%s: value must be a number, bigint, or numeric string", where);
-    return false;
+    buf_append_str(&x->text, "]}");
+    exchange_answer_json(x, 409);
 }
 
-static bool add_value(struct exchange *x, struct rest_words *w, const struct change_kind *kind,
-                      const struct json_part *value, const char *where)
+static void put_results(struct buf *out, struct slice *rest, size_t count, const char *shape)
 {
-    struct slice text = value->raw;
-    if (kind->value == VALUE_NONE) return true;
-    if (!rest_is_there(value)) {
-        exchange_fail(x, 400, "%s: %s needs a value", where, kind->type);
-        return false;
+    buf_append_byte(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) buf_append_byte(out, ',');
+        shape_write(shape, rest, out);
     }
-    if (kind->value == VALUE_ARRAY && value->kind != JSON_ARRAY) {
-        exchange_fail(x, 400, "%s: %s value must be an array", where, kind->type);
-        return false;
-    }
-    if (kind->value == VALUE_NUMBER && !take_number(x, value, where, &text)) return false;
-    rest_words_add(w, text);
-    return true;
+    buf_append_byte(out, ']');
 }
 
-static bool add_mutation(struct exchange *x, struct rest_words *w, const struct json_part *part,
-                         const char *where)
+static void details_came(struct exchange *x)
 {
-    static const char *const names[] = {"type", "key", "value", "expiresIn", NULL};
-    struct json_part parts[4];
-    struct error e;
-    struct slice key;
-    struct slice type;
-    int64_t expires_ms = 0;
-    char name[64];
-    if (json_members(part, names, parts, true, where, &e) != OK) {
-        exchange_fail(x, 400, "%s", e.text);
-        return false;
+    const struct atomic_task *t = x->task;
+    struct slice rest = buf_slice(&x->reply);
+    struct resp_item item;
+    if (rest_fails(x) || !rest_skip(&rest, 2, &item)) return;
+    if (item.is_nil) {
+        answer_conflict(x, rest);
+        return;
     }
-    snprintf(name, sizeof name, "%s.type", where);
-    if (!rest_body_text(x, &parts[0], name, &type)) return false;
-    const struct change_kind *kind = kind_of(type);
-    if (kind == NULL) {
-        exchange_fail(x, 400, "%s must be set, delete, sum, max, min, append or prepend", name);
-        return false;
-    }
-    snprintf(name, sizeof name, "%s.key", where);
-    if (!rest_body_key(x, &parts[1], name, &key)) return false;
-    rest_words_str(w, kind->word);
-    rest_words_add(w, key);
-    if (!add_value(x, w, kind, &parts[2], where)) return false;
-    snprintf(name, sizeof name, "%s.expiresIn", where);
-    if (!rest_body_integer(x, &parts[3], name, 1, REST_EXPIRY_MS_MAX, &expires_ms)) return false;
-    if (expires_ms > 0 && kind->value != VALUE_ANY) {
-        exchange_fail(x, 400, "%s is for set", name);
-        return false;
-    }
-    if (expires_ms > 0) {
-        rest_words_str(w, "PX");
-        rest_words_number(w, expires_ms);
-    }
-    return true;
+    rest_begin(x);
+    buf_append_str(&x->text, "{\"ok\":true,\"versionstamp\":");
+    json_string_write(item.text, &x->text);
+    (void)rest_skip(&rest, 1 + t->counts[CHECKS], &item);
+    buf_append_str(&x->text, ",\"results\":");
+    put_results(&x->text, &rest, t->counts[MUTATIONS], "!");
+    buf_append_str(&x->text, ",\"ids\":");
+    put_results(&x->text, &rest, t->counts[ENQUEUES], "$");
+    buf_append_byte(&x->text, '}');
+    exchange_answer_json(x, 200);
 }
 
-bool rest_add_check(struct exchange *x, struct rest_words *w, const struct json_part *part,
-                    const char *where, rest_read_key *read_key)
-{
-    static const char *const names[] = {"key", "versionstamp", NULL};
-    struct json_part parts[2];
-    struct error e;
-    struct slice key;
-    char name[64];
-    if (json_members(part, names, parts, true, where, &e) != OK) {
-        exchange_fail(x, 400, "%s", e.text);
-        return false;
-    }
-    snprintf(name, sizeof name, "%s.key", where);
-    if (!read_key(x, &parts[0], name, &key)) return false;
-    if (!rest_is_there(&parts[1]) || (parts[1].kind != JSON_STRING && parts[1].kind != JSON_NULL)) {
-        exchange_fail(x, 400, "%s.versionstamp must be a string, or null: the key is absent",
-                      where);
-        return false;
-    }
-    rest_words_str(w, "CHECK");
-    rest_words_add(w, key);
-    if (parts[1].kind == JSON_NULL) {
-        rest_words_str(w, "NONE");
-    } else {
-        rest_words_add(w, json_text(&parts[1], &x->arena));
-    }
-    return true;
-}
+/* ---- words ----------------------------------------------------------------------------------- */
 
-static bool add_check(struct exchange *x, struct rest_words *w, const struct json_part *part,
-                      const char *where)
-{
-    return rest_add_check(x, w, part, where, rest_body_key);
-}
-
-bool rest_add_all(struct exchange *x, struct rest_words *w, const struct json_part *list,
-                  const char *name, rest_add *add)
+static size_t count_items(const struct json_part *list)
 {
     struct json_part item;
-    char where[48];
-    size_t i = 0;
-    if (list->kind != JSON_ARRAY) {
-        exchange_fail(x, 400, "%s must be an array", name);
-        return false;
-    }
-    for (struct slice rest = json_inside(list); json_next_item(&rest, &item); i++) {
-        snprintf(where, sizeof where, "%s[%zu]", name, i);
-        if (!add(x, w, &item, where)) return false;
+    size_t count = 0;
+    if (!rest_is_there(list)) return 0;
+    for (struct slice rest = json_inside(list); json_next_item(&rest, &item);) count++;
+    return count;
+}
+
+static bool add_groups(struct rest_words *w, const struct json_part *parts, size_t count,
+                       struct atomic_task *t)
+{
+    const struct members *variants =
+        member_find(route_members(w->x->route), slice_str("op"))->variants;
+    for (size_t i = 0; i < count; i++) {
+        if (!rest_is_there(&parts[i])) continue;
+        if (!rest_add_objects(w, &parts[i], group_names[i], variants, group_tokens[i],
+                              no_mutations))
+            return false;
+        t->counts[i] = count_items(&parts[i]);
     }
     return true;
 }
 
 void rest_atomic_run(struct exchange *x)
 {
-    static const char *const names[] = {"checks", "mutations", NULL};
-    struct json_part parts[2];
+    const char *names[GROUPS + 1] = {NULL};
+    struct json_part parts[GROUPS];
+    bool is_typed = (x->route->flags & ROUTE_TYPED) != 0;
+    size_t count = is_typed ? GROUPS : KEYVAL_GROUPS;
+    memcpy(names, group_names, count * sizeof names[0]);
     if (!rest_body(x, names, parts)) return;
-    if (!rest_is_there(&parts[1])) {
+    if (!is_typed && !rest_is_there(&parts[MUTATIONS])) {
         exchange_fail(x, 400, "mutations must be an array; it may be empty");
         return;
     }
-    struct rest_words w = rest_words_of(x, "KV.ATOMIC");
-    if (rest_is_there(&parts[0]) && !rest_add_all(x, &w, &parts[0], "checks", add_check)) return;
-    if (!rest_add_all(x, &w, &parts[1], "mutations", add_mutation)) return;
-    rest_words_run(&w, rest_answer_written);
+    struct atomic_task *t = arena_alloc(&x->arena, sizeof *t);
+    *t = (struct atomic_task){0};
+    x->task = t;
+    struct rest_words w = rest_words_of(x, is_typed ? "KV.ATOMIC DETAILS" : "KV.ATOMIC");
+    size_t before = w.argc;
+    if (!add_groups(&w, parts, count, t)) return;
+    if (is_typed && w.argc == before) {
+        exchange_fail(x, 400, "a transaction has checks, mutations, enqueues or acks");
+        return;
+    }
+    rest_command_go(&w, is_typed ? details_came : rest_answer_written);
 }

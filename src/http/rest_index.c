@@ -1,15 +1,9 @@
 /* rest_index: text indexes by REST: one a prefix, called `rest:` and the prefix in path form. */
 #include "codec/json_lex.h"
 #include "codec/key.h"
-#include "http/reply_json.h"
 #include "http/rest.h"
 
 #define NAME "rest:"
-
-static void begin_text(struct buf *b)
-{
-    buf_init(b);
-}
 
 /* The index of a prefix. */
 static bool name_of(struct exchange *x, struct slice key, struct slice *name)
@@ -17,8 +11,8 @@ static bool name_of(struct exchange *x, struct slice key, struct slice *name)
     struct buf tuple;
     struct buf text;
     struct error e;
-    begin_text(&tuple);
-    begin_text(&text);
+    buf_init(&tuple);
+    buf_init(&text);
     buf_append_str(&text, NAME);
     bool is_good = key_from_json(key, false, NULL, &tuple, &e) == OK;
     if (is_good) key_to_path(buf_slice(&tuple), &text);
@@ -43,7 +37,7 @@ static void create(struct exchange *x);
 
 static void dropped(struct exchange *x)
 {
-    if (!exchange_fails(x)) create(x);
+    if (!rest_fails(x)) create(x);
 }
 
 /* One that is there and different is replaced. */
@@ -58,12 +52,11 @@ static void created(struct exchange *x)
     struct slice text = slice_str("with another definition");
     bool is_other = error.len > text.len && memmem(error.data, error.len, text.data, text.len);
     if (!is_other || t->is_again) {
-        (void)exchange_fails(x);
+        (void)rest_fails(x);
         return;
     }
     t->is_again = true;
-    struct rest_words w = rest_words_of(x, "KV.INDEX");
-    rest_words_str(&w, "DROP");
+    struct rest_words w = rest_words_of(x, "KV.INDEX DROP");
     rest_words_add(&w, t->name);
     rest_words_run(&w, dropped);
 }
@@ -105,7 +98,8 @@ void rest_index_create_run(struct exchange *x)
     struct slice key;
     struct slice tokenizer;
     struct error e;
-    if (!rest_body(x, names, parts) || !rest_body_key(x, &parts[0], "prefix", &key)) return;
+    if (!rest_body(x, names, parts) || !rest_dialect_of(x)->body_key(x, &parts[0], "prefix", &key))
+        return;
     if (rest_is_there(&parts[1]) &&
         json_members(&parts[1], inner, options, true, "options", &e) != OK) {
         exchange_fail(x, 400, "%s", e.text);
@@ -116,8 +110,7 @@ void rest_index_create_run(struct exchange *x)
     struct creating *t = arena_alloc(&x->arena, sizeof *t);
     *t = (struct creating){0};
     if (!name_of(x, key, &t->name)) return;
-    struct rest_words w = rest_words_of(x, "KV.INDEX");
-    rest_words_str(&w, "CREATE");
+    struct rest_words w = rest_words_of(x, "KV.INDEX CREATE");
     rest_words_add(&w, t->name);
     rest_words_str(&w, "PREFIX");
     rest_words_add(&w, key);
@@ -127,9 +120,7 @@ void rest_index_create_run(struct exchange *x)
         rest_words_str(&w, "TOKENIZE");
         rest_words_add(&w, tokenizer);
     }
-    rest_words_str(&w, "IF");
-    rest_words_str(&w, "NOT");
-    rest_words_str(&w, "EXISTS");
+    rest_words_str(&w, "IF NOT EXISTS");
     t->argv = w.argv;
     t->argc = w.argc;
     x->task = t;
@@ -214,8 +205,7 @@ static void list_next(struct exchange *x)
     while (t->left > 0 && rest_next(&t->names, &item)) {
         t->left--;
         if (!slice_has_prefix(item.text, slice_str(t->how->head))) continue;
-        struct rest_words w = rest_words_of(x, "KV.INDEX");
-        rest_words_str(&w, "INFO");
+        struct rest_words w = rest_words_of(x, "KV.INDEX INFO");
         rest_words_add(&w, item.text);
         rest_words_run(&w, info_came);
         return;
@@ -227,7 +217,7 @@ static void list_next(struct exchange *x)
 static void names_came(struct exchange *x)
 {
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     struct listing *t = x->task;
     t->names = arena_copy(&x->arena, buf_slice(&x->reply));
     if (rest_next(&t->names, &item)) t->left = item.children;
@@ -255,7 +245,7 @@ void rest_index_list_run(struct exchange *x)
 
 static void index_dropped(struct exchange *x)
 {
-    if (!exchange_fails(x)) rest_answer_ok(x, true);
+    if (!rest_fails(x)) rest_answer_ok(x, true);
 }
 
 void rest_index_drop_run(struct exchange *x)
@@ -268,22 +258,12 @@ void rest_index_drop_run(struct exchange *x)
         return;
     }
     if (!name_of(x, key, &name)) return;
-    struct rest_words w = rest_words_of(x, "KV.INDEX");
-    rest_words_str(&w, "DROP");
+    struct rest_words w = rest_words_of(x, "KV.INDEX DROP");
     rest_words_add(&w, name);
     rest_words_run(&w, index_dropped);
 }
 
 /* ---- search ---------------------------------------------------------------------------------- */
-
-static void found(struct exchange *x)
-{
-    struct slice rest = buf_slice(&x->reply);
-    if (exchange_fails(x)) return;
-    rest_begin(x);
-    rest_put_array(&x->text, &rest, rest_put_entry);
-    exchange_answer_json(x, 200);
-}
 
 static void search(struct exchange *x, struct slice key, struct slice query, int64_t limit,
                    struct slice where)
@@ -295,11 +275,8 @@ static void search(struct exchange *x, struct slice key, struct slice query, int
     rest_words_add(&w, query);
     rest_words_str(&w, "LIMIT");
     rest_words_number(&w, limit);
-    if (where.data != NULL) {
-        rest_words_str(&w, "WHERE");
-        rest_words_add(&w, where);
-    }
-    rest_words_run(&w, found);
+    rest_words_pair(&w, "WHERE", where);
+    rest_words_run(&w, rest_command_came);
 }
 
 void rest_search_run(struct exchange *x)
@@ -328,7 +305,8 @@ void rest_search_body_run(struct exchange *x)
     struct slice query;
     struct error e;
     int64_t limit;
-    if (!rest_body(x, names, parts) || !rest_body_key(x, &parts[0], "prefix", &key)) return;
+    if (!rest_body(x, names, parts) || !rest_dialect_of(x)->body_key(x, &parts[0], "prefix", &key))
+        return;
     if (!rest_body_text(x, &parts[1], "query", &query)) return;
     if (rest_is_there(&parts[2]) &&
         json_members(&parts[2], inner, options, true, "options", &e) != OK) {

@@ -16,7 +16,7 @@ static void got(struct exchange *x)
     const struct one *t = x->task;
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     if (!resp_item_read(rest, &item) || item.is_nil) {
         exchange_fail(x, 404, "Key not found");
         return;
@@ -37,7 +37,7 @@ static struct one *one_of(struct exchange *x, struct slice key)
 void rest_get_run(struct exchange *x)
 {
     struct slice key;
-    if (!rest_path_key(x, x->rest, false, &key)) return;
+    if (!rest_path_key(x, &key)) return;
     (void)one_of(x, key);
     struct rest_words w = rest_words_of(x, "KV.GET");
     rest_words_add(&w, key);
@@ -51,7 +51,7 @@ void rest_put_run(struct exchange *x)
     struct json_part body;
     struct error e;
     int64_t expires_ms = 0;
-    if (!rest_path_key(x, x->rest, false, &key)) return;
+    if (!rest_path_key(x, &key)) return;
     if (!rest_query_integer(x, "expiresIn", 1, REST_EXPIRY_MS_MAX, &expires_ms)) return;
     if (json_check(x->message->body, &body, &e) != OK) {
         exchange_fail(x, 400, "%s", e.text);
@@ -69,74 +69,20 @@ void rest_put_run(struct exchange *x)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static bool query_range(struct exchange *x, struct rest_range *r)
-{
-    *r = (struct rest_range){0};
-    return rest_query_key(x, "prefix", &r->prefix) && rest_query_key(x, "start", &r->start) &&
-           rest_query_key(x, "end", &r->end) && rest_query_text(x, "where", &r->where) &&
-           rest_query_text(x, "cursor", &r->cursor) &&
-           rest_query_switch(x, "reverse", &r->is_reverse) && rest_limit(x, NULL, &r->limit);
-}
-
 static void listed(struct exchange *x)
 {
+    struct slice rest = buf_slice(&x->reply);
     struct resp_item cursor;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x) || !rest_skip(&rest, 2, &cursor)) return;
     rest_begin(x);
-    rest_put_page(x, rest_put_entry, &cursor);
+    shape_write(x->route->answer, &rest, &x->text);
     exchange_answer_json(x, 200);
 }
 
 void rest_list_run(struct exchange *x)
 {
-    struct rest_range r;
-    if (query_range(x, &r)) rest_list(x, &r, listed);
-}
-
-void rest_list_body_run(struct exchange *x)
-{
-    static const char *const names[] = {"prefix",  "start", "end", "limit",
-                                        "reverse", "where", NULL};
-    struct json_part parts[6];
-    struct rest_range r = {0};
-    if (!rest_body(x, names, parts)) return;
-    struct slice *keys[] = {&r.prefix, &r.start, &r.end};
-    for (size_t i = 0; i < 3; i++) {
-        if (rest_is_there(&parts[i]) && !rest_body_key(x, &parts[i], names[i], keys[i])) return;
-    }
-    if (!rest_limit(x, &parts[3], &r.limit)) return;
-    if (rest_is_there(&parts[4]) && parts[4].kind != JSON_BOOL) {
-        exchange_fail(x, 400, "reverse must be true or false");
-        return;
-    }
-    r.is_reverse = rest_is_there(&parts[4]) && json_is_true(&parts[4]);
-    r.where = parts[5].raw;
-    rest_list(x, &r, listed);
-}
-
-static void counted(struct exchange *x)
-{
-    rest_answer_integer(x, "count");
-}
-
-void rest_count_run(struct exchange *x)
-{
-    struct rest_range r;
-    if (!query_range(x, &r)) return;
-    struct rest_words w = rest_words_of(x, "KV.COUNT");
-    rest_words_range(&w, &r);
-    rest_words_run(&w, counted);
-}
-
-static void page_came(struct exchange *x)
-{
-    if (!exchange_fails(x)) rest_answer_page(x, "entries", rest_put_entry);
-}
-
-void rest_paginate_run(struct exchange *x)
-{
-    struct rest_range r;
-    if (query_range(x, &r)) rest_list(x, &r, page_came);
+    struct rest_words w;
+    if (rest_command_words(x, &w)) rest_command_go(&w, listed);
 }
 
 /* ---- many keys ------------------------------------------------------------------------------- */
@@ -168,7 +114,7 @@ static struct many *take_keys(struct exchange *x, const struct json_part *part)
     *m = (struct many){.keys = exchange_argv(x, count)};
     for (struct slice rest = json_inside(part); json_next_item(&rest, &item); m->count++) {
         snprintf(where, sizeof where, "keys[%zu]", m->count);
-        if (!rest_body_key(x, &item, where, &m->keys[m->count])) return NULL;
+        if (!rest_dialect_of(x)->body_key(x, &item, where, &m->keys[m->count])) return NULL;
     }
     x->task = m;
     return m;
@@ -179,7 +125,7 @@ static void batch_came(struct exchange *x)
     const struct many *m = x->task;
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     rest_begin(x);
     buf_append_byte(&x->text, '[');
     if (!rest_next(&rest, &item)) return;
@@ -213,7 +159,7 @@ static void deleted(struct exchange *x)
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
     int64_t n = 0;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     if (rest_next(&rest, &item) && slice_to_i64(item.text, &n)) m->deleted += n;
     delete_next(x);
 }
@@ -281,7 +227,7 @@ void rest_delete_run(struct exchange *x)
     struct slice type = http_header(x->message, "content-type");
     struct many *m = arena_alloc(&x->arena, sizeof *m);
     *m = (struct many){.count = 1, .is_exact = x->http->options.rest_deletes_exact};
-    if (!rest_path_key(x, x->rest, false, &key)) return;
+    if (!rest_path_key(x, &key)) return;
     m->keys = exchange_argv(x, 1);
     m->keys[0] = key;
     bool has_body = x->message->body.len > 0;

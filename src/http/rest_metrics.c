@@ -68,7 +68,7 @@ static void stats_came(struct exchange *x)
     struct backend *b = env->db->backend;
     struct backend_count count;
     struct slice reply = buf_slice(&x->reply);
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     backend_count(b, x->client.database, &count);
     rest_begin(x);
     put_operations(x);

@@ -3,141 +3,74 @@
  */
 #include "codec/json_lex.h"
 #include "http/events.h"
-#include "http/reply_json.h"
-#include "http/rest.h"
+#include "http/rest_members.h"
 #include "queue/rows.h"
 
 #define QUEUE "default"
 #define DEAD_OFFSET_MAX 10000
-#define DELAY_MS_MAX (366LL * 24 * 3600 * 1000)
-#define BACKOFF_MAX 1000
 
 /* ---- enqueue --------------------------------------------------------------------------------- */
 
 static void enqueued(struct exchange *x)
 {
-    struct slice id = reply_text(buf_slice(&x->reply));
-    if (exchange_fails(x)) return;
+    struct slice rest = buf_slice(&x->reply);
+    if (rest_fails(x)) return;
     rest_begin(x);
     buf_append_str(&x->text, "{\"ok\":true,\"id\":");
-    json_string_write(id, &x->text);
+    shape_write("$", &rest, &x->text);
     buf_append_byte(&x->text, '}');
     exchange_answer_json(x, 200);
-}
-
-bool rest_add_backoff(struct exchange *x, struct rest_words *w, const struct json_part *part,
-                      const char *name)
-{
-    struct json_part item;
-    int64_t count = 0;
-    if (!rest_is_there(part)) return true;
-    if (part->kind != JSON_ARRAY) {
-        exchange_fail(x, 400, "%s must be an array of milliseconds", name);
-        return false;
-    }
-    for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) count++;
-    rest_words_str(w, "BACKOFF");
-    rest_words_number(w, count);
-    for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) {
-        int64_t ms = 0;
-        if (!rest_body_integer(x, &item, name, 0, DELAY_MS_MAX, &ms)) return false;
-        rest_words_number(w, ms);
-    }
-    return true;
-}
-
-bool rest_add_undelivered(struct exchange *x, struct rest_words *w, const struct json_part *part,
-                          const char *name, rest_read_key *read_key)
-{
-    struct json_part item;
-    struct slice key;
-    int64_t count = 0;
-    if (!rest_is_there(part)) return true;
-    if (part->kind != JSON_ARRAY) {
-        exchange_fail(x, 400, "%s must be an array of keys", name);
-        return false;
-    }
-    for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) count++;
-    if (count == 0) return true;
-    rest_words_str(w, "UNDELIVERED");
-    rest_words_number(w, count);
-    for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) {
-        if (!read_key(x, &item, name, &key)) return false;
-        rest_words_add(w, key);
-    }
-    return true;
-}
-
-static bool add_options(struct exchange *x, struct rest_words *w, const struct json_part *options)
-{
-    static const char *const names[] = {"delay", "backoffSchedule", "keysIfUndelivered", NULL};
-    struct json_part parts[3];
-    struct error e;
-    int64_t delay_ms = 0;
-    if (!rest_is_there(options)) return true;
-    if (json_members(options, names, parts, true, "options", &e) != OK) {
-        exchange_fail(x, 400, "%s", e.text);
-        return false;
-    }
-    if (!rest_body_integer(x, &parts[0], "options.delay", 0, DELAY_MS_MAX, &delay_ms)) return false;
-    if (delay_ms > 0) {
-        rest_words_str(w, "DELAY");
-        rest_words_number(w, delay_ms);
-    }
-    return rest_add_backoff(x, w, &parts[1], "options.backoffSchedule") &&
-           rest_add_undelivered(x, w, &parts[2], "options.keysIfUndelivered", rest_body_key);
 }
 
 void rest_enqueue_run(struct exchange *x)
 {
     static const char *const names[] = {"value", "options", NULL};
     struct json_part parts[2];
+    const struct rest_source s = {
+        .x = x,
+        .object = &parts[1],
+        .where = "options",
+        .without = "queue value dedup",
+        .aliases = "backoff backoffSchedule undelivered keysIfUndelivered"};
     if (!rest_body(x, names, parts)) return;
     if (!rest_is_there(&parts[0])) {
         exchange_fail(x, 400, "value must be there");
         return;
     }
-    struct rest_words w = rest_words_of(x, "KV.ENQUEUE");
-    rest_words_str(&w, QUEUE);
+    struct rest_words w = rest_words_of(x, "KV.ENQUEUE " QUEUE);
     rest_words_add(&w, parts[0].raw);
-    if (add_options(x, &w, &parts[1])) rest_words_run(&w, enqueued);
+    const struct members *of = route_members(x->route);
+    bool has_options = rest_is_there(&parts[1]);
+    if (has_options && (!rest_check_members(&s, of, NULL) || !rest_add_members(&w, &s, of))) return;
+    rest_words_run(&w, enqueued);
 }
 
 /* ---- take, acknowledge ----------------------------------------------------------------------- */
 
-static void put_text(struct buf *out, struct slice *rest)
+/* "<text>" and the next item in this shape. */
+static void put_next(struct buf *out, const char *text, const char *shape, struct slice *rest)
 {
-    struct resp_item item;
-    if (rest_next(rest, &item)) json_string_write_lossy(item.text, out);
+    buf_append_str(out, text);
+    shape_write(shape, rest, out);
 }
 
-static void put_bare(struct buf *out, struct slice *rest)
-{
-    struct resp_item item;
-    if (rest_next(rest, &item)) buf_append(out, item.text.data, item.text.len);
-}
-
+/* KV.DEQUEUE's [[queue, id, value, attempts, receipt]], or nothing in it. */
 static void polled(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     rest_begin(x);
-    if (!rest_next(&rest, &item) || item.is_nil || !rest_next(&rest, &item)) {
+    if (!rest_next(&rest, &item) || item.is_nil || item.children == 0) {
         buf_append_str(&x->text, "{\"message\":null}");
-        exchange_answer_json(x, 200);
-        return;
+    } else {
+        (void)rest_skip(&rest, 2, &item); /* the message, its queue */
+        put_next(&x->text, "{\"message\":{\"id\":", "$", &rest);
+        put_next(&x->text, ",\"value\":", "!", &rest);
+        put_next(&x->text, ",\"attempts\":", "#", &rest);
+        put_next(&x->text, ",\"receipt\":", "$", &rest);
+        buf_append_str(&x->text, "}}");
     }
-    (void)rest_next(&rest, &item); /* the queue */
-    buf_append_str(&x->text, "{\"message\":{\"id\":");
-    put_text(&x->text, &rest);
-    buf_append_str(&x->text, ",\"value\":");
-    put_bare(&x->text, &rest);
-    buf_append_str(&x->text, ",\"attempts\":");
-    put_bare(&x->text, &rest);
-    buf_append_str(&x->text, ",\"receipt\":");
-    put_text(&x->text, &rest);
-    buf_append_str(&x->text, "}}");
     exchange_answer_json(x, 200);
 }
 
@@ -153,7 +86,7 @@ struct settling {
 
 static void settled(struct exchange *x)
 {
-    if (!exchange_fails(x)) rest_answer_ok(x, rest_is_one(x));
+    if (!rest_fails(x)) rest_answer_ok(x, rest_is_one(x));
 }
 
 static void settle(struct exchange *x, struct slice receipt)
@@ -171,7 +104,7 @@ static void settle(struct exchange *x, struct slice receipt)
 static void receipt_came(struct exchange *x)
 {
     struct slice receipt = reply_text(buf_slice(&x->reply));
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     if (receipt.data == NULL) {
         rest_answer_ok(x, false);
         return;
@@ -200,9 +133,7 @@ static void begin_settling(struct exchange *x, const char *command)
         return;
     }
     if (!rest_body_text(x, &parts[0], "id", &text)) return;
-    struct rest_words w = rest_words_of(x, "KV.QUEUE");
-    rest_words_str(&w, "RECEIPT");
-    rest_words_str(&w, QUEUE);
+    struct rest_words w = rest_words_of(x, "KV.QUEUE RECEIPT " QUEUE);
     rest_words_add(&w, text);
     rest_words_run(&w, receipt_came);
 }
@@ -244,7 +175,7 @@ void rest_put_queue_stats(struct exchange *x, struct slice reply)
 
 static void stats_came(struct exchange *x)
 {
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     rest_begin(x);
     rest_put_queue_stats(x, buf_slice(&x->reply));
     exchange_answer_json(x, 200);
@@ -263,18 +194,12 @@ static void put_dead(struct buf *out, struct slice *rest)
     struct resp_item item;
     if (!rest_next(rest, &item)) return;
     struct slice again = *rest;
-    buf_append_str(out, "{\"id\":");
-    put_text(out, rest);
-    buf_append_str(out, ",\"originalId\":");
-    put_text(out, &again);
-    buf_append_str(out, ",\"value\":");
-    put_bare(out, rest);
-    buf_append_str(out, ",\"attempts\":");
-    put_bare(out, rest);
-    buf_append_str(out, ",\"errorMessage\":");
-    put_text(out, rest);
-    buf_append_str(out, ",\"failedAt\":");
-    put_bare(out, rest);
+    put_next(out, "{\"id\":", "$", &again);
+    put_next(out, ",\"originalId\":", "$", rest);
+    put_next(out, ",\"value\":", "!", rest);
+    put_next(out, ",\"attempts\":", "#", rest);
+    put_next(out, ",\"errorMessage\":", "$", rest);
+    put_next(out, ",\"failedAt\":", "#", rest);
     buf_append_byte(out, '}');
 }
 
@@ -293,7 +218,7 @@ static void dead_listed(struct exchange *x)
     const struct paging *t = x->task;
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     rest_begin(x);
     buf_append_byte(&x->text, '[');
     if (rest_skip(&rest, 3, &item)) {
@@ -317,31 +242,9 @@ void rest_dead_list_run(struct exchange *x)
     if (!rest_limit(x, NULL, &t->limit)) return;
     if (!rest_query_integer(x, "offset", 0, DEAD_OFFSET_MAX - REST_LIMIT_MAX, &t->offset)) return;
     x->task = t;
-    struct rest_words w = rest_words_of(x, "KV.DLQ");
-    rest_words_str(&w, "LIST");
-    rest_words_str(&w, QUEUE);
-    rest_words_str(&w, "COUNT");
+    struct rest_words w = rest_words_of(x, "KV.DLQ LIST " QUEUE " COUNT");
     rest_words_number(&w, t->limit + t->offset);
     rest_words_run(&w, dead_listed);
-}
-
-bool rest_is_message_id(struct exchange *x, struct slice text)
-{
-    struct message_id id;
-    if (id_parse(text, &id)) return true;
-    exchange_fail(x, 400, "ERR invalid message id '%.*s'", (int)(text.len < 64 ? text.len : 64),
-                  (const char *)text.data);
-    return false;
-}
-
-/* The id that ends the path, before `tail`. */
-static bool path_id(struct exchange *x, struct slice *id)
-{
-    struct slice rest = x->rest;
-    struct slice raw = http_path_part(&rest);
-    if (http_decode(raw, false, &x->arena, id) && id->len > 0) return rest_is_message_id(x, *id);
-    exchange_fail(x, 400, "id must be a non-empty string");
-    return false;
 }
 
 static void not_found(struct exchange *x)
@@ -353,7 +256,7 @@ static void dead_came(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     if (!resp_item_read(rest, &item) || item.is_nil) {
         not_found(x);
         return;
@@ -366,9 +269,8 @@ static void dead_came(struct exchange *x)
 static void dead_command(struct exchange *x, const char *what, exchange_step *step)
 {
     struct slice id;
-    if (!path_id(x, &id)) return;
-    struct rest_words w = rest_words_of(x, "KV.DLQ");
-    rest_words_str(&w, what);
+    if (!rest_path_text(x, "id", &id) || !rest_is_message_id(x, id)) return;
+    struct rest_words w = rest_words_of(x, what);
     rest_words_str(&w, QUEUE);
     rest_words_add(&w, id);
     x->task = bytes_unconst(memcpy(arena_alloc(&x->arena, sizeof id), &id, sizeof id));
@@ -377,13 +279,13 @@ static void dead_command(struct exchange *x, const char *what, exchange_step *st
 
 void rest_dead_get_run(struct exchange *x)
 {
-    dead_command(x, "GET", dead_came);
+    dead_command(x, "KV.DLQ GET", dead_came);
 }
 
 static void requeued(struct exchange *x)
 {
     const struct slice *id = x->task;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     if (!rest_is_one(x)) {
         not_found(x);
         return;
@@ -397,18 +299,12 @@ static void requeued(struct exchange *x)
 
 void rest_dead_requeue_run(struct exchange *x)
 {
-    struct slice rest = x->rest;
-    (void)http_path_part(&rest);
-    if (!slice_eq(rest, slice_str("/requeue"))) {
-        exchange_fail(x, 404, "there is nothing at that path");
-        return;
-    }
-    dead_command(x, "REQUEUE", requeued);
+    dead_command(x, "KV.DLQ REQUEUE", requeued);
 }
 
 static void dead_deleted(struct exchange *x)
 {
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     if (rest_is_one(x)) {
         rest_answer_ok(x, true);
     } else {
@@ -418,12 +314,12 @@ static void dead_deleted(struct exchange *x)
 
 void rest_dead_delete_run(struct exchange *x)
 {
-    dead_command(x, "DEL", dead_deleted);
+    dead_command(x, "KV.DLQ DEL", dead_deleted);
 }
 
 static void dead_purged(struct exchange *x)
 {
-    rest_answer_integer(x, "deletedCount");
+    if (!rest_fails(x)) rest_answer_shape(x, "deletedCount:#");
 }
 
 void rest_dead_purge_run(struct exchange *x)
@@ -464,7 +360,7 @@ static void on_message(struct exchange *x, struct slice frame, uint64_t version)
 
 static void listening(struct exchange *x)
 {
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     x->heartbeat = slice_str(EVENT_PING);
     exchange_stream(x, slice_of(NULL, 0), on_message);
 }

@@ -148,7 +148,7 @@ static bool take_paths(struct exchange *x, struct watching *t)
         path[0] = '/';
         memcpy(path + !has_slash, text.data, len);
         struct slice whole = slice_of(path, len + !has_slash);
-        if (!rest_path_key(x, whole, false, &t->keys[t->count])) return false;
+        if (!rest_slashed_key(x, whole, &t->keys[t->count])) return false;
         t->count++;
         text = slice_of(text.data + len + (comma != NULL), text.len - len - (comma != NULL));
     }
@@ -173,7 +173,7 @@ static void keys_subscribed(struct exchange *x)
     struct slice frames = buf_slice(&x->reply);
     struct json_part parts[4];
     struct buf data;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     buf_init(&data);
     buf_append_byte(&data, '[');
     while (frames.len > 0) {
@@ -225,12 +225,12 @@ static void entries_came(struct exchange *x)
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
     struct buf data;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     buf_init(&data);
     buf_append_byte(&data, '[');
     if (rest_skip(&rest, 3, &item)) {
         for (size_t i = item.children; i > 0; i--) {
-            rest_put_entry(&data, &rest);
+            shape_write(REST_ENTRY, &rest, &data);
             if (i > 1) buf_append_byte(&data, ',');
         }
     }
@@ -247,7 +247,7 @@ static void version_came(struct exchange *x)
 {
     struct watching *t = x->task;
     struct slice version = reply_text(buf_slice(&x->reply));
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     stamp_copy(t->shown, version);
     if (t->is_silent) {
         open_stream(x);
@@ -302,7 +302,7 @@ static void feed_came(struct exchange *x)
         begin_anew(x);
         return;
     }
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     if (!rest_skip(&rest, 2, &item)) return;
     stamp_copy(t->after, item.text);
     if (!rest_next(&rest, &item)) return;
@@ -332,7 +332,7 @@ static void ask_feed(struct exchange *x)
 static void prefix_subscribed(struct exchange *x)
 {
     const struct watching *t = x->task;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     rest_begin(x);
     if (t->goes_on) {
         ask_feed(x);
@@ -431,7 +431,7 @@ static void states_came(struct exchange *x)
     struct resp_item item;
     struct buf stamps;
     bool is_first = true;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     rest_begin(x);
     buf_init(&stamps);
     buf_append_str(&x->text, "{\"entries\":[");

@@ -117,7 +117,7 @@ static void missing_came(struct exchange *x)
     struct polling *p = x->task;
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     (void)rest_next(&rest, &item);
     for (size_t i = 0; i < p->count; i++) {
         const struct known *k = &p->known[i];
@@ -153,7 +153,7 @@ static void entries_came(struct exchange *x)
     struct polling *p = x->task;
     struct slice rest = buf_slice(&x->reply);
     struct resp_item item;
-    if (exchange_fails(x)) return;
+    if (rest_fails(x)) return;
     rest_begin(x);
     buf_append_str(&x->text, "{\"entries\":[");
     if (!rest_skip(&rest, 3, &item)) return;
@@ -168,7 +168,7 @@ static void entries_came(struct exchange *x)
         tell(x, p, parts[1].text, parts[3].text);
         if (known != NULL && slice_eq(known->stamp, parts[3].text)) continue;
         begin_entry(x, p);
-        rest_put_entry(&x->text, &entry);
+        shape_write(REST_ENTRY, &entry, &x->text);
     }
     look_for_missing(x, p);
 }

@@ -3,37 +3,69 @@
 
 #include "codec/json_lex.h"
 #include "http/ticket.h"
+#include "request/members.h"
 
-/* In a pattern ':' is one part of the path, and '*' at its end anything. */
-static bool fits(const char *pattern, struct slice path, struct slice *rest)
+#define ROUTE_PARTS_MAX 2
+
+/* One {name} of a path: the parts that it stands for, raw. */
+struct path_part {
+    struct slice name, raw;
+};
+
+/* Does the path fit the pattern? Its parts go to `parts`, which has room for so many; *rest begins
+ * with the slash before the first. */
+static bool fits(const char *pattern, struct slice path, struct slice *rest,
+                 struct path_part parts[ROUTE_PARTS_MAX])
 {
     size_t at = 0;
+    size_t count = 0;
     *rest = slice_of(NULL, 0);
     for (; *pattern != '\0'; pattern++) {
-        bool is_free = *pattern == '*' || *pattern == ':';
-        if (is_free && rest->data == NULL) *rest = slice_of(path.data + at - 1, path.len - at + 1);
-        if (*pattern == '*') return true;
-        if (is_free) {
-            size_t from = at;
-            while (at < path.len && path.data[at] != '/') at++;
-            if (at == from) return false;
+        if (*pattern != '{') {
+            if (at == path.len || path.data[at] != (uint8_t)*pattern) return false;
+            at++;
             continue;
         }
-        if (at == path.len || path.data[at] != (uint8_t)*pattern) return false;
-        at++;
+        size_t from = at;
+        struct path_part *part = &parts[count++];
+        part->name = slice_of(pattern + 1, strcspn(pattern + 1, ".}"));
+        pattern += 1 + part->name.len;
+        bool is_all = *pattern == '.';
+        while (*pattern != '}') pattern++;
+        while (at < path.len && (is_all || path.data[at] != '/')) at++;
+        part->raw = slice_of(path.data + from, at - from);
+        if (rest->data == NULL) *rest = slice_of(path.data + from - 1, path.len - from + 1);
+        if (at == from && !is_all) return false;
     }
     return at == path.len;
 }
 
+static struct slice path_of(const struct exchange *x, const struct route *r)
+{
+    if ((r->flags & ROUTE_REST) == 0) return x->path;
+    size_t base = strlen(x->http->options.rest_base);
+    return slice_of(x->path.data + base, x->path.len - base);
+}
+
+int route_part(struct exchange *x, const char *name, struct slice *out)
+{
+    struct path_part parts[ROUTE_PARTS_MAX];
+    memset(parts, 0, sizeof parts);
+    struct slice rest;
+    if (!fits(x->route->path, path_of(x, x->route), &rest, parts)) return 0;
+    for (size_t i = 0; i < ROUTE_PARTS_MAX; i++) {
+        if (parts[i].name.data == NULL || !slice_eq(parts[i].name, slice_str(name))) continue;
+        return http_decode(parts[i].raw, false, &x->arena, out) ? 1 : -1;
+    }
+    return 0;
+}
+
 static bool fits_route(const struct exchange *x, const struct route *r, struct slice *rest)
 {
-    struct slice path = x->path;
-    if ((r->flags & ROUTE_REST) != 0) {
-        struct slice base = slice_str(x->http->options.rest_base);
-        if (!slice_has_prefix(path, base)) return false;
-        path = slice_of(path.data + base.len, path.len - base.len);
-    }
-    return fits(r->path, path, rest);
+    struct path_part parts[ROUTE_PARTS_MAX];
+    bool is_below = (r->flags & ROUTE_REST) == 0 ||
+                    slice_has_prefix(x->path, slice_str(x->http->options.rest_base));
+    return is_below && fits(r->path, path_of(x, r), rest, parts);
 }
 
 /* The next route of the path, after `from`; NULL at the end. */
@@ -111,17 +143,73 @@ static void answer_options(struct exchange *x, struct slice allow)
     exchange_answer(x, 204, NULL, slice_of(NULL, 0));
 }
 
-/* Is it one of the names of "name:type name:type"? */
-static bool is_listed(const char *list, struct slice name)
+bool route_lists(const char *list, struct slice name)
 {
-    while (*list != '\0') {
-        size_t len = strcspn(list, ":");
+    while (list != NULL && *list != '\0') {
+        size_t len = strcspn(list, ": ");
         if (len == name.len && memcmp(list, name.data, len) == 0) return true;
         list += strcspn(list, " ");
         list += strspn(list, " ");
     }
     return false;
 }
+
+/* ---- arguments of its command ---------------------------------------------------------------- */
+
+const struct members *route_members(const struct route *r)
+{
+    static const struct members none = {.count = 0};
+    struct slice argv[3];
+    size_t argc = 0;
+    const struct command *parent;
+    for (const char *p = r->words; p != NULL && *p != '\0'; p += strspn(p, " ")) {
+        size_t len = strcspn(p, " ");
+        argv[argc++] = slice_of(p, len);
+        p += len;
+    }
+    if (argc == 0) return &none;
+    const struct command *c = command_of_words(argv, argc, &parent);
+    INVARIANT(c != NULL);
+    return arguments_members(c->arguments);
+}
+
+static bool is_in_path(const char *path, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *p = path; (p = strchr(p, '{')) != NULL;) {
+        p++;
+        if (strncmp(p, name, len) == 0 && strchr(".}", p[len]) != NULL) return true;
+    }
+    return false;
+}
+
+bool route_has_member(const struct route *r, const char *name)
+{
+    return !route_lists(r->without, slice_str(name)) && !is_in_path(r->path, name);
+}
+
+bool route_has_object(const struct route *r)
+{
+    return (r->methods & (HTTP_POST | HTTP_PUT)) != 0 && (r->body == NULL || r->body[0] != '*');
+}
+
+static bool is_parameter(const struct route *r, struct slice name)
+{
+    const struct members *of = route_members(r);
+    if (route_lists(r->query, name)) return true;
+    if (r->words == NULL || route_has_object(r)) return false;
+    for (size_t i = 0; i < of->count; i++) {
+        const struct member *m = &of->items[i];
+        if (!route_has_member(r, m->name)) continue;
+        if (m->words < 2 && slice_eq(name, slice_str(m->name))) return true;
+        for (size_t k = 0; m->words > 1 && k < m->words; k++) {
+            if (slice_eq(name, slice_str(m->parts[k]))) return true;
+        }
+    }
+    return false;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* A parameter that means nothing here is a mistake: what it was to say would not be done. */
 static bool takes_query(struct exchange *x)
@@ -132,8 +220,7 @@ static bool takes_query(struct exchange *x)
     if ((x->route->flags & ROUTE_REST) == 0) return true;
     while (http_query_next(&rest, &name, &value)) {
         if (slice_eq(name, slice_str("_ticket"))) continue;
-        const char *query = x->route->doc.query;
-        if (query != NULL && is_listed(query, name)) continue;
+        if (is_parameter(x->route, name)) continue;
         exchange_fail(x, 400, "there is no parameter '%.*s' here",
                       (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
         return false;

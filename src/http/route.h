@@ -4,6 +4,11 @@
 
 #include "http/http_int.h"
 
+/* The text of the {name} of x->route's path, decoded. 0 = it has none, -1 = it cannot be. */
+int route_part(struct exchange *x, const char *name, struct slice *out);
+/* Is it one of the names of "name:type name:type", or "name name"? */
+bool route_lists(const char *list, struct slice name);
+
 /* table.c: the tables, each ended by a route without a path, and NULL; and what stands for every
  * other path, a command. */
 extern const struct route *const route_tables[];

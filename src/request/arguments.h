@@ -28,8 +28,12 @@
 
 struct argument;
 struct step;
+struct members;
 struct plan_set;
 struct plan_end;
+
+/* What a word says, for callers that have JSON in its place (members.h). */
+enum word_type { WORD_TEXT, WORD_VALUE, WORD_INTEGER, WORD_TTL, WORD_FILTER, WORD_VERSION };
 
 /* What a word may be. */
 struct argument_kind {
@@ -37,9 +41,10 @@ struct argument_kind {
     enum err (*read)(struct request *rq, const struct argument *a, struct slice word, void *to);
     /* What permission must be had for (subjects.h); NULL = nothing. */
     void (*subjects)(struct subjects *s, const struct argument *a, const void *from);
-    const char *syntax; /* how it is written where that is not its name; NULL = by that */
-    bool is_key;        /* its words are keys: a->flags */
-    bool is_as_it_came; /* a list of it is where the words are: nothing is read */
+    const char *syntax;  /* how it is written where that is not its name; NULL = by that */
+    bool is_key;         /* its words are keys: a->flags */
+    bool is_as_it_came;  /* a list of it is where the words are: nothing is read */
+    enum word_type type; /* of one that is no key */
 };
 
 struct choice {
@@ -86,6 +91,7 @@ struct plan {
     bool has_keys, is_made;
     uint16_t words_min, words_max; /* WORDS_ANY = any number */
     uint16_t count, set_count, end_count;
+    const struct members *members; /* members.c; NULL = nothing has asked for them yet */
     const struct step *steps;
     const struct plan_set *sets; /* what the struct has before words are read; all else is 0 */
     const struct plan_end *ends;
@@ -102,7 +108,10 @@ struct arguments {
     enum err (*check)(struct request *rq, void *bound);
     /* What permission must be had for beside what its kinds say. NULL = nothing. */
     void (*subjects)(struct subjects *s, const void *bound);
-    const char *usage;   /* of a command: how it is written, for its errors; NULL = the words do */
+    const char *usage; /* of a command: how it is written, for its errors; NULL = the words do */
+    /* Names in JSON (members.h) for tokens and arguments, "PX expiresIn KEEPTTL keepTtl"; - is
+     * none, NULL = the usual ones. */
+    const char *members;
     const char *refusal; /* of a word that nothing takes, {} being the word; NULL = the usual */
     /* Says more in rq->error about a word that nothing takes; false = it cannot. */
     bool (*hint)(struct request *rq, struct slice word);
@@ -151,8 +160,8 @@ struct integers {
 /* ---- kinds: kinds.c; others are where what they read belongs ---- */
 
 extern const struct argument_kind arg_kind_key, arg_kind_any_key, arg_kind_key_word,
-    arg_kind_prefix, arg_kind_bound, arg_kind_word, arg_kind_value, arg_kind_integer,
-    arg_kind_stamp, arg_kind_pattern, arg_kind_timeout, arg_kind_database;
+    arg_kind_prefix, arg_kind_bound, arg_kind_word, arg_kind_filter, arg_kind_value,
+    arg_kind_integer, arg_kind_stamp, arg_kind_pattern, arg_kind_timeout, arg_kind_database;
 /* These walk.c knows itself. */
 extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count, arg_kind_inside,
     arg_kind_made, arg_kind_fixed;
@@ -191,6 +200,8 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 /* As it came. */
 #define ARG_WORD(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_word)}
 #define ARG_WORDS(in, member, label) {ARG_MANY(in, member, struct slice, label, arg_kind_word)}
+/* A filter (where.h), as it came. */
+#define ARG_FILTER(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_filter)}
 /* In the format of the request; stored form. */
 #define ARG_VALUE(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_value)}
 #define ARG_INTEGER(in, member, label, least, most, left_out)                                      \

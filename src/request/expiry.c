@@ -13,12 +13,13 @@ static enum err read_expiry(struct request *rq, const struct argument *a, struct
     if (!is_terse) error_add(&rq->error, ": %s %lld", a->name, (long long)n);
     return ERR_SYNTAX;
 }
-const struct argument_kind arg_kind_expiry = {.read = read_expiry};
+const struct argument_kind arg_kind_expiry = {.read = read_expiry, .type = WORD_TTL};
 
-SHARED_ARGUMENTS(
+SHARED_ARGUMENTS_WITH(
     expiry_arguments, struct op,
     "<EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
     "KEEPTTL>",
+    WITH(.members = "EX - PX expiresIn EXAT - PXAT expiresAt KEEPTTL keepTtl"),
     ARG_CHOICE(struct op, ttl, {"EX", TTL_AFTER}, {"PX", TTL_AFTER}, {"EXAT", TTL_AT},
                {"PXAT", TTL_AT}, {"KEEPTTL", TTL_KEEP}),
     ARG_EXPIRY("EX", TTL_AFTER, 1000), ARG_EXPIRY("PX", TTL_AFTER, 1),

@@ -66,6 +66,7 @@ static enum err read_prefix(struct request *rq, const struct argument *a, struct
 const struct argument_kind arg_kind_prefix = {.read = read_prefix, .is_key = true};
 
 const struct argument_kind arg_kind_word = {.read = read_word, .is_as_it_came = true};
+const struct argument_kind arg_kind_filter = {.read = read_word, .type = WORD_FILTER};
 
 static enum err read_value(struct request *rq, const struct argument *a, struct slice word,
                            void *to)
@@ -73,7 +74,7 @@ static enum err read_value(struct request *rq, const struct argument *a, struct 
     (void)a;
     return arg_value(rq, word, to);
 }
-const struct argument_kind arg_kind_value = {.read = read_value};
+const struct argument_kind arg_kind_value = {.read = read_value, .type = WORD_VALUE};
 
 static enum err read_integer(struct request *rq, const struct argument *a, struct slice word,
                              void *to)
@@ -82,7 +83,7 @@ static enum err read_integer(struct request *rq, const struct argument *a, struc
     enum err r = arg_integer(rq, word, what, a->min, a->max, to);
     return r == OK || a->wrong == NULL ? r : error_set(&rq->error, ERR_SYNTAX, "%s", a->wrong);
 }
-const struct argument_kind arg_kind_integer = {.read = read_integer};
+const struct argument_kind arg_kind_integer = {.read = read_integer, .type = WORD_INTEGER};
 
 static enum err read_stamp(struct request *rq, const struct argument *a, struct slice word,
                            void *to)
@@ -90,7 +91,8 @@ static enum err read_stamp(struct request *rq, const struct argument *a, struct 
     (void)a;
     return arg_stamp(rq, word, to);
 }
-const struct argument_kind arg_kind_stamp = {.read = read_stamp, .syntax = "<versionstamp | NONE>"};
+const struct argument_kind arg_kind_stamp = {
+    .read = read_stamp, .syntax = "<versionstamp | NONE>", .type = WORD_VERSION};
 
 static enum err read_pattern(struct request *rq, const struct argument *a, struct slice word,
                              void *to)

@@ -98,15 +98,16 @@ enum err page_begin(struct request *rq, struct page *p, const struct page_words 
     return r == OK ? narrow(rq, last, p->is_reverse, start, end) : r;
 }
 
-SHARED_ARGUMENTS(page_arguments, struct page_words,
-                 "[REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] [WITHEXPIRY] [WHERE filter]",
-                 ARG_FLAG(struct page_words, is_reverse, "REVERSE"),
-                 ARG_INTEGER(struct page_words, limit, "LIMIT", 1, LIST_LIMIT_MAX,
-                             PAGE_LIMIT_DEFAULT),
-                 ARG_WORD(struct page_words, cursor, "CURSOR"),
-                 ARG_FLAG(struct page_words, keys_only, "KEYSONLY"),
-                 ARG_FLAG(struct page_words, with_expiry, "WITHEXPIRY"),
-                 ARG_WORD(struct page_words, where, "WHERE"));
+SHARED_ARGUMENTS_WITH(
+    page_arguments, struct page_words,
+    "[REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] [WITHEXPIRY] [WHERE filter]",
+    WITH(.members = "KEYSONLY keysOnly WITHEXPIRY -"),
+    ARG_FLAG(struct page_words, is_reverse, "REVERSE"),
+    ARG_INTEGER(struct page_words, limit, "LIMIT", 1, LIST_LIMIT_MAX, PAGE_LIMIT_DEFAULT),
+    ARG_WORD(struct page_words, cursor, "CURSOR"),
+    ARG_FLAG(struct page_words, keys_only, "KEYSONLY"),
+    ARG_FLAG(struct page_words, with_expiry, "WITHEXPIRY"),
+    ARG_FILTER(struct page_words, where, "WHERE"));
 
 /* ---- entries ---- */
 

@@ -83,7 +83,7 @@ static void check_rows(struct maker *m)
 
 /* ---- steps ---- */
 
-static const void *plan_copy(const void *from, size_t bytes)
+const void *plan_copy(const void *from, size_t bytes)
 {
     void *copy = arena_alloc(&plans, bytes);
     if (bytes > 0) memcpy(copy, from, bytes);
@@ -153,7 +153,8 @@ static const struct step *make_steps(struct maker *m, const struct syntax_args *
 
 static void make_step(struct maker *m, const struct syntax_arg *a, struct step *s)
 {
-    *s = (struct step){.token = a->token,
+    *s = (struct step){.of = m->of,
+                       .token = a->token,
                        .is_optional = a->is_optional,
                        .is_multiple = a->is_multiple,
                        .repeats_token = a->is_multiple && a->has_multiple_token,

@@ -7,6 +7,7 @@
 #include "request/arguments.h"
 
 struct step {
+    const struct arguments *of;     /* which have it in their text */
     const char *token;              /* comes first; NULL = none */
     const struct argument *row;     /* NULL = it is its token, or its parts, and no more */
     const struct argument *which;   /* the choice that its token makes; NULL = none ... */
@@ -35,6 +36,8 @@ struct plan_end {
     uint16_t base;
 };
 
+/* A copy for ever. */
+const void *plan_copy(const void *from, size_t bytes);
 /* Makes the plan of arguments that no command in the table has; for tests. */
 void plan_make(const struct arguments *of);
 /* Does it always begin with a token? */

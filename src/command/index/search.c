@@ -130,19 +130,21 @@ static enum err check_marks(struct request *rq, void *bound)
     return is_bad ? error_set(&rq->error, ERR_SYNTAX, "HIGHLIGHT: a mark holds a NUL byte") : OK;
 }
 
-ARGUMENTS_WITH(
-    search_arguments, struct search_words,
-    "name query [LIMIT count] [OFFSET offset] [WHERE filter] [WITHSCORES] "
-    "[HIGHLIGHT open close] [SNIPPET words]",
-    WITH(.check = check_marks), ARG_INDEX(struct search_words, name, "name", ACCESS_READ),
-    ARG_WORD(struct search_words, query, "query"),
-    ARG_INTEGER(struct search_words, limit, "LIMIT", 1, LIST_LIMIT_MAX, SEARCH_LIMIT_DEFAULT),
-    ARG_INTEGER(struct search_words, offset, "OFFSET", 0, INT64_MAX, 0),
-    ARG_WORD(struct search_words, where, "WHERE"),
-    ARG_FLAG(struct search_words, with_scores, "WITHSCORES"),
-    ARG_CHOICE(struct search_words, has_marks, {"HIGHLIGHT", 1}),
-    ARG_WORD(struct search_words, open, "open"), ARG_WORD(struct search_words, close, "close"),
-    ARG_INTEGER(struct search_words, snippet_words, "SNIPPET", 1, SNIPPET_WORDS_MAX, 0));
+ARGUMENTS_WITH(search_arguments, struct search_words,
+               "name query [LIMIT count] [OFFSET offset] [WHERE filter] [WITHSCORES] "
+               "[HIGHLIGHT open close] [SNIPPET words]",
+               WITH(.check = check_marks, .members = "WITHSCORES scores"),
+               ARG_INDEX(struct search_words, name, "name", ACCESS_READ),
+               ARG_WORD(struct search_words, query, "query"),
+               ARG_INTEGER(struct search_words, limit, "LIMIT", 1, LIST_LIMIT_MAX,
+                           SEARCH_LIMIT_DEFAULT),
+               ARG_INTEGER(struct search_words, offset, "OFFSET", 0, INT64_MAX, 0),
+               ARG_FILTER(struct search_words, where, "WHERE"),
+               ARG_FLAG(struct search_words, with_scores, "WITHSCORES"),
+               ARG_CHOICE(struct search_words, has_marks, {"HIGHLIGHT", 1}),
+               ARG_WORD(struct search_words, open, "open"),
+               ARG_WORD(struct search_words, close, "close"),
+               ARG_INTEGER(struct search_words, snippet_words, "SNIPPET", 1, SNIPPET_WORDS_MAX, 0));
 
 /* What the words say outlives them: the search takes turns of its own. */
 static enum err search_begin(struct request *rq, struct search *s)

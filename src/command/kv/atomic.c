@@ -68,14 +68,15 @@ static enum err ops_fit(struct request *rq, size_t count)
 }
 
 /* Permission is asked for each as for the command of its own. */
-ARGUMENTS(op_arguments, struct op,
-          "<CHECK check | SET set | DEL del | SUM sum | MIN min | MAX max | APPEND append | "
-          "PREPEND prepend | ENQUEUE enqueue | ACK ack>",
-          ARG_AS("CHECK", op_check, kv_get), ARG_AS("SET", op_set, kv_set),
-          ARG_AS("DEL", op_del, kv_del), ARG_AS("SUM", op_sum, kv_sum),
-          ARG_AS("MIN", op_min, kv_min), ARG_AS("MAX", op_max, kv_max),
-          ARG_AS("APPEND", op_append, kv_append), ARG_AS("PREPEND", op_prepend, kv_prepend),
-          ARG_AS("ENQUEUE", op_enqueue, kv_enqueue), ARG_AS("ACK", op_ack, kv_ack));
+ARGUMENTS_WITH(op_arguments, struct op,
+               "<CHECK check | SET set | DEL del | SUM sum | MIN min | MAX max | APPEND append | "
+               "PREPEND prepend | ENQUEUE enqueue | ACK ack>",
+               WITH(.members = "DEL delete"), ARG_AS("CHECK", op_check, kv_get),
+               ARG_AS("SET", op_set, kv_set), ARG_AS("DEL", op_del, kv_del),
+               ARG_AS("SUM", op_sum, kv_sum), ARG_AS("MIN", op_min, kv_min),
+               ARG_AS("MAX", op_max, kv_max), ARG_AS("APPEND", op_append, kv_append),
+               ARG_AS("PREPEND", op_prepend, kv_prepend), ARG_AS("ENQUEUE", op_enqueue, kv_enqueue),
+               ARG_AS("ACK", op_ack, kv_ack));
 
 ARGUMENTS_WITH(atomic_arguments, struct atomic, "[DETAILS] [op ...]", WITH(.hint = hint_condition),
                ARG_FLAG(struct atomic, has_details, "DETAILS"),

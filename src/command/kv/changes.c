@@ -175,12 +175,13 @@ struct changes {
     struct range range;
     int64_t count, block_ms; /* block_ms -1 = without BLOCK */
 };
-ARGUMENTS(changes_arguments, struct changes,
-          "versionstamp prefix [COUNT count] [BLOCK milliseconds]",
-          {ARG_ONE(struct changes, after, uint64_t, "versionstamp", kind_after)},
-          ARG_INSIDE(struct changes, range, "prefix", prefix_arguments),
-          ARG_INTEGER(struct changes, count, "COUNT", 1, COUNT_MAX, COUNT_DEFAULT),
-          ARG_INTEGER(struct changes, block_ms, "BLOCK", 0, INT64_MAX / 2, -1));
+ARGUMENTS_WITH(changes_arguments, struct changes,
+               "versionstamp prefix [COUNT count] [BLOCK milliseconds]",
+               WITH(.members = "versionstamp since COUNT limit BLOCK wait"),
+               {ARG_ONE(struct changes, after, uint64_t, "versionstamp", kind_after)},
+               ARG_INSIDE(struct changes, range, "prefix", prefix_arguments),
+               ARG_INTEGER(struct changes, count, "COUNT", 1, COUNT_MAX, COUNT_DEFAULT),
+               ARG_INTEGER(struct changes, block_ms, "BLOCK", 0, INT64_MAX / 2, -1));
 
 static void feed_watch(struct feed *f, uint16_t database, struct slice prefix)
 {

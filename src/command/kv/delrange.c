@@ -92,7 +92,7 @@ ARGUMENTS_WITH(delrange_arguments, struct what, "range [ALL] [WHERE filter] [LIM
                WITH(.check = check_what, .hint = range_hint, .words_least = 1,
                     .shown = "<PREFIX key | START key END key | ALL> [WHERE filter] [LIMIT count]"),
                ARG_INSIDE(struct what, range, "range", range_arguments),
-               ARG_FLAG(struct what, is_all, "ALL"), ARG_WORD(struct what, where, "WHERE"),
+               ARG_FLAG(struct what, is_all, "ALL"), ARG_FILTER(struct what, where, "WHERE"),
                ARG_INTEGER(struct what, limit, "LIMIT", 1, INT64_MAX, -1));
 
 static enum err delrange_begin(struct request *rq, struct delrange *d)

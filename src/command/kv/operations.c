@@ -4,9 +4,10 @@
 #include "request/expiry.h"
 #include "request/keys.h"
 
-SHARED_ARGUMENTS(op_check, struct op, "key version", ARG_FIXED(struct op, kind, OP_CHECK),
-                 ARG_KEY(struct op, key, "key", KEY_RO | KEY_ACCESS),
-                 ARG_STAMP(struct op, expected, "version"));
+SHARED_ARGUMENTS_WITH(op_check, struct op, "key version", WITH(.members = "version versionstamp"),
+                      ARG_FIXED(struct op, kind, OP_CHECK),
+                      ARG_KEY(struct op, key, "key", KEY_RO | KEY_ACCESS),
+                      ARG_STAMP(struct op, expected, "version"));
 
 SHARED_ARGUMENTS(op_set, struct op, "key value [expiry]", ARG_FIXED(struct op, kind, OP_SET),
                  ARG_KEY(struct op, key, "key", KEY_OW | KEY_UPDATE),
@@ -47,9 +48,10 @@ SHARED_ARGUMENTS_WITH(op_max, struct op, "key value", WITH(.check = check_arith)
 
 #define JOINED_KEY ARG_KEY(struct op, key, "key", KEY_RW | KEY_INSERT)
 
-SHARED_ARGUMENTS(op_append, struct op, "key array", ARG_FIXED(struct op, kind, OP_JOIN), JOINED_KEY,
-                 ARG_VALUE(struct op, value, "array"));
+SHARED_ARGUMENTS_WITH(op_append, struct op, "key array", WITH(.members = "array value"),
+                      ARG_FIXED(struct op, kind, OP_JOIN), JOINED_KEY,
+                      ARG_VALUE(struct op, value, "array"));
 
-SHARED_ARGUMENTS(op_prepend, struct op, "key array", ARG_FIXED(struct op, kind, OP_JOIN),
-                 ARG_FIXED(struct op, is_prepend, true), JOINED_KEY,
-                 ARG_VALUE(struct op, value, "array"));
+SHARED_ARGUMENTS_WITH(op_prepend, struct op, "key array", WITH(.members = "array value"),
+                      ARG_FIXED(struct op, kind, OP_JOIN), ARG_FIXED(struct op, is_prepend, true),
+                      JOINED_KEY, ARG_VALUE(struct op, value, "array"));

@@ -160,7 +160,7 @@ struct count {
 };
 ARGUMENTS_WITH(count_arguments, struct count, "range [WHERE filter]", WITH(.hint = range_hint),
                ARG_INSIDE(struct count, range, "range", range_arguments),
-               ARG_WORD(struct count, where, "WHERE"));
+               ARG_FILTER(struct count, where, "WHERE"));
 
 static enum err count_begin(struct request *rq, struct walk *k)
 {

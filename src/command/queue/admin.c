@@ -84,9 +84,9 @@ struct peek {
     struct slice queue;
     int64_t count;
 };
-ARGUMENTS(peek_arguments, struct peek, "queue [COUNT count]",
-          ARG_QUEUE(struct peek, queue, "queue", ACCESS_READ),
-          ARG_INTEGER(struct peek, count, "COUNT", 1, QUEUE_COUNT_MAX, PEEK_DEFAULT));
+ARGUMENTS_WITH(peek_arguments, struct peek, "queue [COUNT count]", WITH(.members = "COUNT limit"),
+               ARG_QUEUE(struct peek, queue, "queue", ACCESS_READ),
+               ARG_INTEGER(struct peek, count, "COUNT", 1, QUEUE_COUNT_MAX, PEEK_DEFAULT));
 
 static enum err peek_run(struct request *rq)
 {

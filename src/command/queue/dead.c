@@ -68,13 +68,13 @@ struct dead_list {
     int64_t count;
     struct slice where;
 };
-ARGUMENTS(dead_list_arguments, struct dead_list,
-          "queue [COUNT count] [CURSOR cursor] [WHERE filter]",
-          ARG_FIXED(struct dead_list, page.space, SPACE_DEAD),
-          ARG_QUEUE(struct dead_list, page.queue, "queue", ACCESS_READ),
-          ARG_INTEGER(struct dead_list, count, "COUNT", 1, QUEUE_COUNT_MAX, LIST_DEFAULT),
-          ARG_QUEUE_CURSOR(struct dead_list, page, "CURSOR"),
-          ARG_WORD(struct dead_list, where, "WHERE"));
+ARGUMENTS_WITH(dead_list_arguments, struct dead_list,
+               "queue [COUNT count] [CURSOR cursor] [WHERE filter]", WITH(.members = "COUNT limit"),
+               ARG_FIXED(struct dead_list, page.space, SPACE_DEAD),
+               ARG_QUEUE(struct dead_list, page.queue, "queue", ACCESS_READ),
+               ARG_INTEGER(struct dead_list, count, "COUNT", 1, QUEUE_COUNT_MAX, LIST_DEFAULT),
+               ARG_QUEUE_CURSOR(struct dead_list, page, "CURSOR"),
+               ARG_FILTER(struct dead_list, where, "WHERE"));
 
 /* Leaves those that match; *last: of those that were looked at. What would take longer than a turn
  * of the loop may is for the next page. */
@@ -177,12 +177,13 @@ struct dead_some {
     struct message_ids ids;
     bool is_all;
 };
-ARGUMENTS(requeue_arguments, struct dead_some, "queue <id [id ...] | ALL>",
-          ARG_QUEUE(struct dead_some, queue, "queue", ACCESS_WRITE),
-          ARG_MESSAGE_IDS(struct dead_some, ids, "id"), ARG_FLAG(struct dead_some, is_all, "ALL"));
-ARGUMENTS(dead_del_arguments, struct dead_some, "queue id [id ...]",
-          ARG_QUEUE(struct dead_some, queue, "queue", ACCESS_WRITE),
-          ARG_MESSAGE_IDS(struct dead_some, ids, "id"));
+ARGUMENTS_WITH(requeue_arguments, struct dead_some, "queue <id [id ...] | ALL>",
+               WITH(.members = "id ids"), ARG_QUEUE(struct dead_some, queue, "queue", ACCESS_WRITE),
+               ARG_MESSAGE_IDS(struct dead_some, ids, "id"),
+               ARG_FLAG(struct dead_some, is_all, "ALL"));
+ARGUMENTS_WITH(dead_del_arguments, struct dead_some, "queue id [id ...]", WITH(.members = "id ids"),
+               ARG_QUEUE(struct dead_some, queue, "queue", ACCESS_WRITE),
+               ARG_MESSAGE_IDS(struct dead_some, ids, "id"));
 
 static enum err dead_of_ids(struct request *rq, enum bulk_kind kind)
 {

@@ -179,7 +179,7 @@ static enum err check_dequeue(struct request *rq, void *bound)
 ARGUMENTS_WITH(dequeue_arguments, struct dequeue,
                "queue [ALSO numqueues other-queue [other-queue ...]] [COUNT count] "
                "[LEASE milliseconds] [BLOCK milliseconds]",
-               WITH(.check = check_dequeue),
+               WITH(.check = check_dequeue, .members = "BLOCK wait"),
                ARG_QUEUE(struct dequeue, queue, "queue", ACCESS_WRITE),
                ARG_COUNT("numqueues", 1, QUEUE_COUNT_MAX, "further queues", "ALSO 2 normal slow"),
                ARG_QUEUES(struct dequeue, others, "other-queue", ACCESS_WRITE),

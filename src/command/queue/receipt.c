@@ -15,8 +15,9 @@ struct ack {
 };
 ARGUMENTS(ack_one, struct queue_settle, "receipt", ARG_FIXED(struct queue_settle, kind, SETTLE_ACK),
           ARG_RECEIPT(struct queue_settle, receipt, "receipt"));
-ARGUMENTS(ack_arguments, struct ack, "receipt [receipt ...]",
-          ARG_LIST(struct ack, settles, "receipt", ack_one, NULL));
+ARGUMENTS_WITH(ack_arguments, struct ack, "receipt [receipt ...]",
+               WITH(.members = "receipt receipts"),
+               ARG_LIST(struct ack, settles, "receipt", ack_one, NULL));
 
 static enum err kv_ack_run(struct request *rq)
 {
@@ -58,7 +59,7 @@ static enum err settle_run(struct request *rq)
     return r;
 }
 
-ARGUMENTS(nack_arguments, struct queue_settle, "receipt [DELAY milliseconds] [ERROR text] [DEAD]",
+ARGUMENTS(nack_arguments, struct queue_settle, "receipt [DELAY milliseconds] [DEAD] [ERROR text]",
           ARG_FIXED(struct queue_settle, kind, SETTLE_NACK),
           ARG_RECEIPT(struct queue_settle, receipt, "receipt"),
           ARG_INTEGER(struct queue_settle, delay_ms, "DELAY", 0, QUEUE_DELAY_MS_MAX, -1),
@@ -76,10 +77,12 @@ const struct command kv_nack = {
     .run = settle_run,
 };
 
-ARGUMENTS(extend_arguments, struct queue_settle, "receipt milliseconds",
-          ARG_FIXED(struct queue_settle, kind, SETTLE_EXTEND),
-          ARG_RECEIPT(struct queue_settle, receipt, "receipt"),
-          ARG_INTEGER(struct queue_settle, lease_ms, "milliseconds", 1, QUEUE_LEASE_MS_MAX, 0));
+ARGUMENTS_WITH(extend_arguments, struct queue_settle, "receipt milliseconds",
+               WITH(.members = "milliseconds lease"),
+               ARG_FIXED(struct queue_settle, kind, SETTLE_EXTEND),
+               ARG_RECEIPT(struct queue_settle, receipt, "receipt"),
+               ARG_INTEGER(struct queue_settle, lease_ms, "milliseconds", 1, QUEUE_LEASE_MS_MAX,
+                           0));
 
 const struct command kv_extend = {
     .name = "kv.extend",

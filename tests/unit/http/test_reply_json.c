@@ -119,6 +119,62 @@ static void nesting_is_bounded(void **state)
     buf_fini(&b);
 }
 
+static void expect_shape(const char *shape, const char *reply, const char *wanted)
+{
+    struct buf out;
+    struct slice rest = slice_str(reply);
+    buf_init(&out);
+    shape_write(shape, &rest, &out);
+    buf_append_byte(&out, '\0');
+    assert_string_equal((char *)out.data, wanted);
+    assert_int_equal(rest.len, 0);
+    buf_fini(&out);
+}
+
+static void a_shape_names_what_a_reply_has_in_order(void **state)
+{
+    expect_shape("{key! value! versionstamp}", "*3\r\n$5\r\n[\"k\"]\r\n$1\r\n7\r\n$2\r\nvs\r\n",
+                 "{\"key\":[\"k\"],\"value\":7,\"versionstamp\":\"vs\"}");
+    expect_shape("{id n s?}", "*3\r\n$-1\r\n:5\r\n:0\r\n", "{\"id\":null,\"n\":5,\"s\":false}");
+    expect_shape("{a b}", "*1\r\n:1\r\n", "{\"a\":1}");
+    expect_shape("{a}", "*3\r\n:1\r\n*2\r\n:2\r\n:3\r\n:4\r\n", "{\"a\":1}");
+    expect_shape("names:[$]", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "{\"names\":[\"a\",\"b\"]}");
+    expect_shape("count:#", ":7\r\n", "{\"count\":7}");
+    expect_shape("score:#", "$3\r\n1.5\r\n", "{\"score\":1.5}");
+    expect_shape("[[$]]", "*2\r\n*0\r\n*1\r\n$1\r\na\r\n", "[[],[\"a\"]]");
+    expect_shape("[!]", "*0\r\n", "[]");
+    expect_shape("x:.", "*2\r\n*1\r\n:1\r\n$1\r\nb\r\n", "{\"x\":[[1],\"b\"]}");
+}
+
+static void a_group_is_an_object_of_items_of_the_same_array(void **state)
+{
+    expect_shape(
+        "hits:[{entry:(key! value!) score# texts:%}]",
+        "*1\r\n*4\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n*2\r\n$1\r\nt\r\n$1\r\nx\r\n",
+        "{\"hits\":[{\"entry\":{\"key\":1,\"value\":2},\"score\":3,\"texts\":{\"t\":\"x\"}}]}");
+    expect_shape("{a:(b c:(d e)) f}", "*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
+                 "{\"a\":{\"b\":1,\"c\":{\"d\":2,\"e\":3}},\"f\":4}");
+    expect_shape("{a:(b c)}", "*1\r\n:1\r\n", "{\"a\":{\"b\":1}}");
+}
+
+static void a_cursor_comes_last_and_says_whether_there_is_more(void **state)
+{
+    expect_shape("{~ keys:[!]}", "*2\r\n$1\r\n0\r\n*1\r\n$1\r\n1\r\n",
+                 "{\"keys\":[1],\"cursor\":null,\"hasMore\":false}");
+    expect_shape("{~ keys:[!]}", "*2\r\n$2\r\nAb\r\n*0\r\n",
+                 "{\"keys\":[],\"cursor\":\"Ab\",\"hasMore\":true}");
+}
+
+static void names_and_values_in_turn_are_an_object(void **state)
+{
+    expect_shape(
+        "%{prefix! unique?}",
+        "*8\r\n$6\r\nprefix\r\n$3\r\n[1]\r\n$6\r\nunique\r\n:1\r\n$9\r\noldest-ms\r\n:4\r\n"
+        "$5\r\npaths\r\n*1\r\n$1\r\na\r\n",
+        "{\"prefix\":[1],\"unique\":true,\"oldestMs\":4,\"paths\":[\"a\"]}");
+    expect_shape("%", "%1\r\n+a\r\n:1\r\n", "{\"a\":1}");
+}
+
 static void errors_and_texts_are_known(void **state)
 {
     struct slice text;
@@ -146,6 +202,10 @@ int main(void)
         cmocka_unit_test(what_is_no_utf8_is_refused),
         cmocka_unit_test(what_is_not_whole_is_refused),
         cmocka_unit_test(nesting_is_bounded),
+        cmocka_unit_test(a_shape_names_what_a_reply_has_in_order),
+        cmocka_unit_test(a_group_is_an_object_of_items_of_the_same_array),
+        cmocka_unit_test(a_cursor_comes_last_and_says_whether_there_is_more),
+        cmocka_unit_test(names_and_values_in_turn_are_an_object),
         cmocka_unit_test(errors_and_texts_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
