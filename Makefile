@@ -43,9 +43,9 @@ endif
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
     libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev \
-    libhiredis-dev libcurl4-openssl-dev libpq-dev \
+    libhiredis-dev libcurl4-openssl-dev libmsgpack-dev libpq-dev \
     liblua5.1-0-dev lua-cjson-dev lua-bitop-dev
-TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
+TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
     util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin pkgconf nginx-light libnginx-mod-stream haproxy pgbouncer
 DEMO_PACKAGES := $(RUN_PACKAGES)
@@ -105,7 +105,7 @@ CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
 LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lpq -lxxhash -lutf8proc -llua5.1-cjson -llua5.1-bitop -llua5.1 -lsystemd -lpthread -lm
-TOOL_LIBS := -lhiredis -lcurl -lprotobuf-c -lsqlite3 -lxxhash -lssl -lcrypto -lutf8proc -lpthread -lm
+TOOL_LIBS := -lhiredis -lcurl -lmsgpackc -lprotobuf-c -lsqlite3 -lxxhash -lssl -lcrypto -lutf8proc -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -llua5.1-cjson -llua5.1-bitop -llua5.1 -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lcurl -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)

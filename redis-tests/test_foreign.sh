@@ -1,6 +1,6 @@
 #!/bin/bash
-# Values as Node's V8 and the npm package msgpackr write them, through src/foreign and back
-# (redis-tests/node/foreign.js); msgpackr in the version of redis-tests/node/package.json.
+# Values as Node's V8 and the npm package msgpackr write them, through src/foreign and tests/foreign/msgpackr.h and
+# back (redis-tests/node/foreign.js); msgpackr in the version of redis-tests/node/package.json.
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/libraries.sh"
 

@@ -1,5 +1,5 @@
-/* Random values of all types, as Node's V8 and msgpackr write them, through src/foreign (the program
- * tests/foreign/convert.c), and read here again.
+/* Random values of all types, as Node's V8 and msgpackr write them, through src/foreign and tests/foreign (the
+ * program tests/foreign/convert.c), and read here again.
  *   Usage: foreign.js <v8 | records | maps> <convert> <values>; TEST_SEED repeats a run */
 import {spawnSync} from 'node:child_process';
 import util from 'node:util';

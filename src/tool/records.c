@@ -2,8 +2,8 @@
 
 #include "codec/base64.h"
 #include "codec/json_lex.h"
-#include "codec/pack.h"
 #include "codec/utf8.h"
+#include "tool/msgpack.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -16,7 +16,7 @@ static void records_name(struct record_out *r, const char *name)
 {
     r->count++;
     if (r->is_pack) {
-        pack_str(r->out, slice_str(name));
+        mp_add_str(r->out, slice_str(name));
         return;
     }
     if (r->count > 1) buf_append_byte(r->out, ',');
@@ -29,8 +29,8 @@ static void records_put_text(struct record_out *r, struct slice text)
 {
     bool is_text = records_is_text(text);
     if (r->is_pack) {
-        if (is_text) pack_str(r->out, text);
-        if (!is_text) pack_bin(r->out, text);
+        if (is_text) mp_add_str(r->out, text);
+        if (!is_text) mp_add_bin(r->out, text);
     } else if (is_text) {
         json_string_write(text, r->out);
     } else {
@@ -43,7 +43,7 @@ static void records_put_text(struct record_out *r, struct slice text)
 static void records_put_i64(struct record_out *r, int64_t value)
 {
     if (r->is_pack) {
-        pack_int(r->out, value);
+        mp_add_i64(r->out, value);
     } else {
         buf_append_i64(r->out, value);
     }
@@ -52,7 +52,11 @@ static void records_put_i64(struct record_out *r, int64_t value)
 void record_begin(struct record_out *r, struct buf *out, bool is_pack)
 {
     *r = (struct record_out){.out = out, .is_pack = is_pack, .head = out->len};
-    buf_append_byte(out, is_pack ? 0x80 : '{');
+    if (is_pack) {
+        mp_add_map(out, 0);
+    } else {
+        buf_append_byte(out, '{');
+    }
 }
 
 void record_raw(struct record_out *r, const char *name, struct slice raw)
@@ -77,7 +81,7 @@ void record_true(struct record_out *r, const char *name)
 {
     records_name(r, name);
     if (r->is_pack) {
-        buf_append_byte(r->out, 0xc3);
+        mp_add_true(r->out);
     } else {
         buf_append_str(r->out, "true");
     }
@@ -85,11 +89,9 @@ void record_true(struct record_out *r, const char *name)
 
 void record_list(struct record_out *r, const char *name, size_t count)
 {
-    uint8_t head[PACK_HEAD_BYTES];
     records_name(r, name);
     if (r->is_pack) {
-        size_t len = pack_head(PACK_ARRAY, 0, count, head);
-        for (size_t i = 0; i < len; i++) buf_append_byte(r->out, head[i]);
+        mp_add_array(r->out, count);
     } else {
         buf_append_byte(r->out, '[');
     }
@@ -125,10 +127,10 @@ void record_list_end(struct record_out *r)
 
 void record_end(struct record_out *r)
 {
-    if (!r->is_pack) {
+    if (r->is_pack) {
+        mp_set_map(r->out, r->head, r->count);
+    } else {
         buf_append(r->out, "}\n", 2);
-    } else if (!r->out->is_failed) {
-        r->out->data[r->head] = (uint8_t)(0x80 | r->count);
     }
 }
 
@@ -177,19 +179,21 @@ bool json_skip_value(const uint8_t **at, const uint8_t *end)
     return *at > from;
 }
 
-/* The MessagePack value at *at; PACK_TRUNCATED: more bytes are needed. */
-static enum pack_result records_skip_pack(const uint8_t **at, const uint8_t *end)
+/* The first `n` bytes, which *rest then lacks. */
+static struct slice records_take(struct slice *rest, size_t n)
 {
-    uint64_t left = 1;
-    while (left > 0) {
-        struct pack_item item;
-        enum pack_result r = pack_read(at, end, &item);
-        if (r != PACK_OK) return r;
-        left--;
-        if (item.type == PACK_ARRAY) left += item.count;
-        if (item.type == PACK_MAP) left += 2 * (uint64_t)item.count;
-    }
-    return PACK_OK;
+    struct slice taken = slice_of(rest->data, n);
+    *rest = slice_of(rest->data + n, rest->len - n);
+    return taken;
+}
+
+/* The MessagePack value at the start of *rest, which then lacks it. */
+static enum mp_state records_take_pack(struct slice *rest, struct slice *raw)
+{
+    size_t len = 0;
+    enum mp_state s = mp_measure(*rest, &len);
+    if (s == MP_WHOLE) *raw = records_take(rest, len);
+    return s;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -243,35 +247,46 @@ enum err fields_read_json(struct slice line, struct fields *f, struct error *e)
     return json_expect(&j, '}') && json_expect_end(&j) ? OK : ERR_VALUE;
 }
 
-static enum err records_bad_pack(enum pack_result r, size_t *used, struct error *e)
+static enum err records_bad_pack(enum mp_state s, struct error *e)
 {
-    *used = 0;
-    return r == PACK_TRUNCATED ? OK : error_set(e, ERR_VALUE, "that is not MessagePack");
+    if (s == MP_TRUNCATED) return OK;
+    if (s == MP_INVALID) return error_set(e, ERR_VALUE, "that is not MessagePack");
+    return error_set(e, ERR_VALUE, "deeper than %d levels", MP_DEPTH_MAX);
+}
+
+static bool records_is_name(struct slice item, struct slice *name)
+{
+    msgpack_object o;
+    if (!mp_unpack(item, &o) || o.type != MSGPACK_OBJECT_STR) return false;
+    *name = slice_of(o.via.str.ptr, o.via.str.size);
+    return true;
 }
 
 enum err fields_read_pack(struct slice bytes, struct fields *f, size_t *used, struct error *e)
 {
-    const uint8_t *at = bytes.data;
-    const uint8_t *end = bytes.data + bytes.len;
-    struct pack_item item;
+    struct slice rest = bytes;
+    struct mp_head h;
     f->is_pack = true;
     f->count = 0;
     *used = 0;
-    enum pack_result p = pack_read(&at, end, &item);
-    if (p != PACK_OK) return records_bad_pack(p, used, e);
-    if (item.type != PACK_MAP) return error_set(e, ERR_VALUE, "a map expected");
-    for (uint32_t i = item.count; i > 0; i--) {
-        struct pack_item name;
-        p = pack_read(&at, end, &name);
-        if (p != PACK_OK) return records_bad_pack(p, used, e);
-        if (name.type != PACK_STR) return error_set(e, ERR_VALUE, "names of members are text");
-        const uint8_t *from = at;
-        p = records_skip_pack(&at, end);
-        if (p != PACK_OK) return records_bad_pack(p, used, e);
-        enum err r = records_add(f, name.body, slice_of(from, (size_t)(at - from)), e);
+    enum mp_state s = mp_head(rest, &h);
+    if (s != MP_WHOLE) return records_bad_pack(s, e);
+    if (h.kind != MP_MAP) return error_set(e, ERR_VALUE, "a map expected");
+    records_take(&rest, h.bytes);
+    for (uint64_t i = h.items / 2; i > 0; i--) {
+        struct slice name = {0};
+        struct slice raw = {0};
+        s = mp_head(rest, &h);
+        if (s != MP_WHOLE) return records_bad_pack(s, e);
+        if (!records_is_name(records_take(&rest, h.bytes), &name)) {
+            return error_set(e, ERR_VALUE, "names of members are text");
+        }
+        s = records_take_pack(&rest, &raw);
+        if (s != MP_WHOLE) return records_bad_pack(s, e);
+        enum err r = records_add(f, name, raw, e);
         if (r != OK) return r;
     }
-    *used = (size_t)(at - bytes.data);
+    *used = bytes.len - rest.len;
     return OK;
 }
 
@@ -284,12 +299,6 @@ struct slice fields_get(const struct fields *f, const char *name)
 }
 
 /* ---- members --------------------------------------------------------------------------------- */
-
-static bool records_item(struct slice raw, struct pack_item *item)
-{
-    const uint8_t *at = raw.data;
-    return raw.len > 0 && pack_read(&at, raw.data + raw.len, item) == PACK_OK;
-}
 
 /* The text of a JSON string, in the arena. */
 static bool records_json_text(struct slice raw, struct arena *a, struct slice *out)
@@ -331,43 +340,45 @@ static bool records_json_bytes(struct slice raw, struct arena *a, struct slice *
 
 bool field_text(const struct fields *f, struct slice raw, struct arena *a, struct slice *out)
 {
-    struct pack_item item;
+    msgpack_object o;
     if (!f->is_pack) {
         return records_json_text(raw, a, out) || records_json_bytes(raw, a, out);
     }
-    if (!records_item(raw, &item) || (item.type != PACK_STR && item.type != PACK_BIN)) return false;
-    *out = item.body;
-    return true;
+    if (!mp_unpack(raw, &o)) return false;
+    if (o.type == MSGPACK_OBJECT_STR) *out = slice_of(o.via.str.ptr, o.via.str.size);
+    if (o.type == MSGPACK_OBJECT_BIN) *out = slice_of(o.via.bin.ptr, o.via.bin.size);
+    return o.type == MSGPACK_OBJECT_STR || o.type == MSGPACK_OBJECT_BIN;
 }
 
 bool field_i64(const struct fields *f, struct slice raw, int64_t *out)
 {
-    struct pack_item item;
+    msgpack_object o;
     if (!f->is_pack) return slice_to_i64(raw, out);
-    if (!records_item(raw, &item)) return false;
-    if (item.type == PACK_INT) *out = item.i;
-    if (item.type == PACK_UINT) *out = (int64_t)item.u;
-    return item.type == PACK_INT || (item.type == PACK_UINT && item.u <= INT64_MAX);
+    if (!mp_unpack(raw, &o)) return false;
+    bool is_negative = o.type == MSGPACK_OBJECT_NEGATIVE_INTEGER;
+    if (!is_negative && (o.type != MSGPACK_OBJECT_POSITIVE_INTEGER || o.via.u64 > INT64_MAX)) {
+        return false;
+    }
+    *out = is_negative ? o.via.i64 : (int64_t)o.via.u64;
+    return true;
 }
 
 bool field_is_true(const struct fields *f, struct slice raw)
 {
-    return slice_eq(raw, f->is_pack ? slice_of("\xc3", 1) : slice_str("true"));
+    msgpack_object o;
+    if (!f->is_pack) return slice_eq(raw, slice_str("true"));
+    return mp_unpack(raw, &o) && o.type == MSGPACK_OBJECT_BOOLEAN && o.via.boolean;
 }
 
 static bool records_pack_list(struct slice raw, struct arena *a, struct slice **out, size_t *count)
 {
-    const uint8_t *at = raw.data;
-    const uint8_t *end = raw.data + raw.len;
-    struct pack_item item;
-    if (raw.len == 0 || pack_read(&at, end, &item) != PACK_OK || item.type != PACK_ARRAY) {
-        return false;
-    }
-    *out = arena_alloc(a, ((size_t)item.count + 1) * sizeof **out);
-    for (*count = 0; *count < item.count; ++*count) {
-        const uint8_t *from = at;
-        if (records_skip_pack(&at, end) != PACK_OK) return false;
-        (*out)[*count] = slice_of(from, (size_t)(at - from));
+    struct mp_head h;
+    if (mp_head(raw, &h) != MP_WHOLE || h.kind != MP_ARRAY) return false;
+    records_take(&raw, h.bytes);
+    if (h.items > raw.len) return false;
+    *out = arena_alloc(a, ((size_t)h.items + 1) * sizeof **out);
+    for (*count = 0; *count < h.items; ++*count) {
+        if (records_take_pack(&raw, &(*out)[*count]) != MP_WHOLE) return false;
     }
     return true;
 }

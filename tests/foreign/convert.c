@@ -1,4 +1,5 @@
-/* convert: what src/foreign makes of values, for tests in other languages. Lines on standard input:
+/* convert: what src/foreign makes of values of V8, and msgpackr.h of msgpackr's, for tests in other
+ * languages. Lines on standard input:
  *
  *   <from> <to> <hex>      from: v8, records, maps, json (hex of its text); to: those, or value
  *

@@ -1,5 +1,5 @@
 /* same: are two stored values the same, when one has been in another system's form? Written apart
- * from src/foreign: encodings may differ, and what that form cannot tell (the rules) does too. */
+ * from the converters: encodings may differ, and what that form cannot tell (the rules) does too. */
 #ifndef TESTS_FOREIGN_SAME_H
 #define TESTS_FOREIGN_SAME_H
 

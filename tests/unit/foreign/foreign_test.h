@@ -1,4 +1,4 @@
-/* foreign_test: what the tests of src/foreign share: files of vectors, values by hex and JSON. */
+/* foreign_test: what the tests of src/foreign and tests/foreign share: files of vectors, values by hex and JSON. */
 #ifndef FOREIGN_TEST_H
 #define FOREIGN_TEST_H
 

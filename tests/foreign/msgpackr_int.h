@@ -1,6 +1,6 @@
 /* msgpackr_int: the extensions of msgpackr that are not those of the stored form. */
-#ifndef FOREIGN_MSGPACKR_INT_H
-#define FOREIGN_MSGPACKR_INT_H
+#ifndef TESTS_FOREIGN_MSGPACKR_INT_H
+#define TESTS_FOREIGN_MSGPACKR_INT_H
 
 #include "foreign/msgpackr.h"
 

@@ -1,6 +1,7 @@
 /* msgpackr: values as the npm package msgpackr writes them with structuredClone (MessagePack with
  * prefix tags: an extension says what the value after it is), from and to the stored form
- * (codec/value.h). Pure functions over bytes; docs/formats.md has what becomes what.
+ * (codec/value.h). Pure functions over bytes. No part of the product: with it the tests have values
+ * of all types out of one more library that others wrote.
  *
  *   d4 72 n, array of names, values    an object; from then on n (40 to 7f) and the values is
  *                                      another with these names: a "record"
@@ -11,10 +12,21 @@
  *   d6 70 id                           .. here
  *
  * A u64 and what is kept as V8 writes it have no form there; they are the extensions 55 and 56 that
- * they are in the stored form.
+ * they are in the stored form; a program tells msgpackr about them with addExtension.
+ *
+ * With records every type of the stored form goes both ways, but that:
+ *
+ *   - A Buffer is bytes; a Uint8Array is a typed array.
+ *   - A hole in an array is undefined, and -0 is 0: msgpackr writes them so.
+ *   - The stack of an Error is not written; msgpackr has no place for it. Any name is kept.
+ *   - Strings with half of a pair of surrogates, two keys of a Map that look the same, bundled
+ *     strings, and records that were not defined in the same value (shared structures) are refused.
+ *
+ * With useRecords:false msgpackr itself reads every map as an object; here a map whose keys are all
+ * strings is one, and any other a Map.
  */
-#ifndef FOREIGN_MSGPACKR_H
-#define FOREIGN_MSGPACKR_H
+#ifndef TESTS_FOREIGN_MSGPACKR_H
+#define TESTS_FOREIGN_MSGPACKR_H
 
 #include "base/buf.h"
 #include "base/err.h"
