@@ -458,7 +458,7 @@ build/tupled.conf.5: tools/conf_man.sh docs/man/tupled.conf.5.in conf/tupled.con
 build/examples/%: examples/%.c build/libtupled.a include/tupled_db.h
 	@mkdir -p $(@D)
 	@echo "  link $@"
-	@$(CC) -std=c11 -Wall -Wextra -Werror -O2 -Iinclude -o $@ $< build/libtupled.a $(LINK_FLAGS) $(EMBEDDED_LIBS)
+	@$(CC) -std=c11 -Wall -Wextra -Werror -O2 -Iinclude -o $@ $< build/libtupled.a $(LINK_FLAGS) $(EMBEDDED_LIBS) -lmsgpackc
 
 # Objects stay: only the final programs are named as goals.
 .SECONDARY:

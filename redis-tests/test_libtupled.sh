@@ -32,6 +32,9 @@ ada: the name is taken
 count: 2" "$(timeout 60 build/examples/embedded/key_value "$scratch/kv" 2>&1)"
 same "job_queue does every job" "20 squares, the last is 400" \
     "$(timeout 60 build/examples/embedded/job_queue "$scratch/jobs" 2>&1)"
+same "structured packs and unpacks with msgpack-c" '{"sensor"=>"roof", "celsius"=>21.500000, "raw"=>"\x00\x01\x01"}
+{"sensor"=>"cellar", "celsius"=>-3.250000, "raw"=>"\x00\x01\x02"}' \
+    "$(timeout 60 build/examples/embedded/structured "$scratch/readings" 2>&1)"
 same "watch is told of every write" "3 written, 3 told" \
     "$(timeout 60 build/examples/embedded/watch "$scratch/watch" 2>&1 | tail -1)"
 
