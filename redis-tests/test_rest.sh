@@ -106,7 +106,7 @@ answers "no mutations" '400 {"error":"mutations must be an array; it may be empt
 answers "an unknown type" '400 {"error":"mutations[0].type must be set, delete, sum, min, max, append or prepend"}' \
     POST /atomic -d '{"mutations":[{"type":"zap","key":["a"]}]}'
 answers "no value" '400 {"error":"mutations[0].value must be there"}' POST /atomic -d '{"mutations":[{"type":"set","key":["a"]}]}'
-answers "no array" '400 {"error":"mutations[0]: the value must be an array"}' \
+answers "no array" '400 {"error":"mutations[0].value must be an array"}' \
     POST /atomic -d '{"mutations":[{"type":"append","key":["a"],"value":1}]}'
 answers "no versionstamp" '400 {"error":"checks[0].versionstamp must be a string, or null: the key is absent"}' \
     POST /atomic -d '{"checks":[{"key":["a"]}],"mutations":[]}'
@@ -202,6 +202,9 @@ same "one beyond the limit is not told as gone" '[]' \
 check "the figures" grep -qE '^\{"operations":\{"operations":\{"get":\{"count":[1-9].*"queue":\{"pending":.*"storage":\{"entries":[1-9]' \
     <(curl -s "$base/metrics")
 check "... for Prometheus" grep -q '^tupled_http_requests_total{version="2"} [1-9]' <(curl -s "$base/metrics/prometheus")
+check "commands, of which the page makes its forms" grep -qF \
+    '{"name":"delete","token":"DEL","members":[{"name":"key","type":"key","required":true}]}' <(curl -s "http://127.0.0.1:$http_port/ui/commands.json")
+check "... with what a value must be" grep -qF '{"name":"value","type":"array","required":true}' <(curl -s "http://127.0.0.1:$http_port/ui/commands.json")
 curl -s "$base/openapi.json" >"$scratch/openapi"
 check "an OpenAPI document" grep -q '"/keys/{path}":{"get":' "$scratch/openapi"
 if command -v python3 >/dev/null; then

@@ -128,6 +128,17 @@ export async function pipeline(commands, options) {
     return answers;
 }
 
+/* What the server serves beside the files of the page, as JSON. */
+export async function file(name) {
+    try {
+        const response = await fetch(new URL(name, document.baseURI), {signal: leaving.signal});
+        return await response.json();
+    } catch {
+        if (leaving.signal.aborted) return new Promise(() => {});
+        throw new Error(LOST);
+    }
+}
+
 /* Several commands as one transaction. */
 export function transaction(commands, options) {
     return post('multi-exec', commands, options);

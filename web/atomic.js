@@ -10,19 +10,35 @@ import {commandLine, guard} from './command.js';
 import {toast} from './dialog.js';
 import {sideBySide} from './diff.js';
 
-/* What rows there are: whether one has a key, what its second field is, and more words. */
-const OPS = {
-    CHECK: {second: 'versionstamp', hint: 'versionstamp, or NONE', start: 'NONE'},
-    SET: {second: 'value', start: '{}', more: 'EX 60, or KEEPTTL'},
-    DEL: {},
-    SUM: {second: 'value', start: '1', more: 'CLAMP 0 100'},
-    MIN: {second: 'value', start: '1'},
-    MAX: {second: 'value', start: '1'},
-    APPEND: {second: 'value', start: '["a"]'},
-    PREPEND: {second: 'value', start: '["a"]'},
-    ENQUEUE: {isQueue: true, second: 'value', start: '{}', more: 'DELAY 1000'},
-    ACK: {isReceipt: true},
-};
+/* What rows there are, by the server's own description of KV.ATOMIC: whether one has a key, what its
+ * second field is, and which more words there may be. */
+let OPS = null;
+
+const START = {version: 'NONE', value: '{}', number: '1', array: '["a"]'};
+
+function moreWords(members) {
+    return members
+        .filter(m => !m.required)
+        .map(m => (m.type === 'flag' ? m.token : `${m.token} ${'.. '.repeat(m.words || 1)}`.trim()))
+        .join(', ');
+}
+
+function rowOf({members}) {
+    const [first, second] = members.filter(m => m.required);
+    const more = moreWords(members);
+    return {
+        first: first.type === 'key' ? 'key' : first.name,
+        ...(second === undefined ? {} : {second: second.type, start: START[second.type]}),
+        ...(more === '' ? {} : {more}),
+    };
+}
+
+async function loadOps() {
+    const commands = await api.file('commands.json');
+    const atomic = commands.find(c => c.name === 'kv.atomic');
+    const {variants} = atomic.members.find(m => m.variants !== undefined);
+    OPS = Object.fromEntries(variants.map(v => [v.token, rowOf(v)]));
+}
 
 let kept = null; // the rows of this visit: they are there when one comes back
 
@@ -31,6 +47,14 @@ api.on('user', () => {
 });
 
 export function render(view) {
+    const ready = OPS === null ? loadOps() : Promise.resolve();
+    ready.then(
+        () => show(view),
+        e => fill(view.el, h('p', {class: 'empty'}, e.message)),
+    );
+}
+
+function show(view) {
     if (kept === null || kept.db !== api.currentDatabase()) {
         kept = {
             db: api.currentDatabase(),
@@ -155,12 +179,8 @@ class Atomic {
                 class: 'mono op-key',
                 spellcheck: false,
                 autocomplete: 'off',
-                'aria-label': `${o.isQueue ? 'Queue' : o.isReceipt ? 'Receipt' : 'Key'} of row ${i}`,
-                placeholder: o.isQueue
-                    ? 'queue'
-                    : o.isReceipt
-                      ? 'receipt'
-                      : 'key: JSON, or path form',
+                'aria-label': `${o.first[0].toUpperCase()}${o.first.slice(1)} of row ${i}`,
+                placeholder: o.first === 'key' ? 'key: JSON, or path form' : o.first,
             }),
         );
         const second =
@@ -172,8 +192,11 @@ class Atomic {
                           class: 'mono op-second',
                           spellcheck: false,
                           autocomplete: 'off',
-                          placeholder: o.hint || 'value (typed JSON)',
-                          'aria-label': `${o.second === 'value' ? 'Value' : 'Versionstamp'} of row ${i}`,
+                          placeholder:
+                              o.second === 'version'
+                                  ? 'versionstamp, or NONE'
+                                  : 'value (typed JSON)',
+                          'aria-label': `${o.second === 'version' ? 'Versionstamp' : 'Value'} of row ${i}`,
                       }),
                   );
         const more =
@@ -184,12 +207,12 @@ class Atomic {
                       h('input', {
                           class: 'mono',
                           spellcheck: false,
-                          placeholder: `more words, such as ${o.more}`,
+                          placeholder: `more words: ${o.more}`,
                           'aria-label': `More words of row ${i}`,
                       }),
                   );
         const use =
-            r.op !== 'CHECK'
+            o.second !== 'version'
                 ? null
                 : h(
                       'button',
@@ -307,7 +330,7 @@ class Atomic {
         for (const [i, vs] of failed) {
             const r = kept.rows[i];
             this.els[i].classList.add('failed');
-            if (r.op !== 'CHECK') {
+            if (OPS[r.op].second !== 'version') {
                 this.result(
                     i,
                     'The delivery of this receipt is over: it was acknowledged, given back, or its lease ended.',
@@ -327,7 +350,7 @@ class Atomic {
         const checked = h('span', {class: 'mono'}, r.second);
         if (vs === null)
             return ['Checked for ', checked, '; there is no such entry now.', this.fix(r, 'NONE')];
-        const set = kept.rows.find(o => o.op === 'SET' && keyOf(o) === key);
+        const set = kept.rows.find(o => OPS[o.op].second === 'value' && keyOf(o) === key);
         const mine = set === undefined ? null : tryRead(set.second);
         const theirs = now === null ? null : tryRead(now[0]);
         return [
@@ -380,10 +403,10 @@ function keyOf(r) {
 function problem(r) {
     const o = OPS[r.op];
     if (r.key === '') return 'key';
-    if (!o.isQueue && !o.isReceipt && (keyOf(r) === null || keyOf(r) === '[]')) return 'key';
-    if (o.second === 'versionstamp')
+    if (o.first === 'key' && (keyOf(r) === null || keyOf(r) === '[]')) return 'key';
+    if (o.second === 'version')
         return /^(none|[0-9a-f]{20})$/i.test(r.second.trim()) ? '' : 'second';
-    if (o.second === 'value') {
+    if (o.second !== undefined) {
         try {
             read(r.second);
         } catch {
@@ -395,7 +418,7 @@ function problem(r) {
 
 function opWords(r) {
     const o = OPS[r.op];
-    const key = o.isQueue || o.isReceipt ? r.key.trim() : keyOf(r);
+    const key = o.first === 'key' ? keyOf(r) : r.key.trim();
     const more =
         o.more === undefined
             ? []

@@ -82,6 +82,8 @@ static void put_type(struct buf *out, const struct member *m, bool is_body)
         return;
     case MEMBER_KEY: put_schema(out, is_body ? "tuple" : "kvkey", 5); return;
     case MEMBER_VALUE: put_schema(out, is_body ? "value" : "json", is_body ? 5 : 4); return;
+    case MEMBER_NUMBER: buf_append_str(out, "{\"type\":[\"number\",\"object\"]}"); return;
+    case MEMBER_ARRAY: buf_append_str(out, "{\"type\":\"array\"}"); return;
     case MEMBER_FILTER: put_schema(out, is_body ? "object" : "filter", 6); return;
     case MEMBER_FLAG: put_schema(out, "switch", 6); return;
     case MEMBER_VERSION: buf_append_str(out, "{\"type\":[\"string\",\"null\"]}"); return;

@@ -48,9 +48,11 @@ struct rest_dialect {
     bool (*text_key)(struct exchange *x, const char *name, struct slice text, bool allow_empty,
                      struct slice *key);
     rest_read_key *body_key;
-    /* A value of a command's variant in KV.ATOMIC; NULL = any. */
-    bool (*value)(struct exchange *x, const char *token, const struct json_part *part,
-                  const char *where, struct slice *out);
+    /* A value that must be a number, or an array; NULL = as the command says. */
+    bool (*number)(struct exchange *x, const struct json_part *part, const char *name,
+                   struct slice *out);
+    bool (*array)(struct exchange *x, const struct json_part *part, const char *name,
+                  struct slice *out);
     bool clamps_limit; /* more than a limit may be is as much as it may be */
 };
 /* Of the route. */

@@ -125,7 +125,7 @@ static bool slashed_body_key(struct exchange *x, const struct json_part *part, c
 }
 
 /* A number, "7", or {"__type":"bigint","value":"7"}, which is a bigint as {"$bigint":"7"} is. */
-static bool take_number(struct exchange *x, const struct json_part *value, const char *where,
+static bool take_number(struct exchange *x, const struct json_part *value, const char *name,
                         struct slice *out)
 {
     static const char *const names[] = {"__type", "value", NULL};
@@ -139,7 +139,7 @@ static bool take_number(struct exchange *x, const struct json_part *value, const
         *out = json_text(value, &x->arena);
         if (json_check(*out, &number, &e) == OK && number.kind == JSON_NUMBER) return true;
     } else if (value->kind == JSON_OBJECT) {
-        bool is_tagged = json_members(value, names, parts, true, where, &e) == OK;
+        bool is_tagged = json_members(value, names, parts, true, name, &e) == OK;
         if (!is_tagged) return true; /* one of this server's own tags, or refused by the command */
         if (rest_is_there(&parts[0]) && rest_is_there(&parts[1]) && parts[1].kind == JSON_STRING &&
             slice_eq(parts[0].raw, slice_str("\"bigint\""))) {
@@ -152,26 +152,16 @@ static bool take_number(struct exchange *x, const struct json_part *value, const
             return true;
         }
     }
-    exchange_fail(x, 400, "%s: value must be a number, bigint, or numeric string", where);
+    exchange_fail(x, 400, "%s must be a number, bigint, or numeric string", name);
     return false;
 }
 
-static bool is_word_of(const char *const *words, const char *word)
+static bool take_array(struct exchange *x, const struct json_part *part, const char *name,
+                       struct slice *out)
 {
-    while (*words != NULL && strcmp(*words, word) != 0) words++;
-    return *words != NULL;
-}
-
-/* What numbers and arrays may be is said before the command is asked. */
-static bool slashed_value(struct exchange *x, const char *token, const struct json_part *part,
-                          const char *where, struct slice *out)
-{
-    static const char *const numbers[] = {"SUM", "MIN", "MAX", NULL};
-    static const char *const arrays[] = {"APPEND", "PREPEND", NULL};
     *out = part->raw;
-    if (is_word_of(numbers, token)) return take_number(x, part, where, out);
-    if (!is_word_of(arrays, token) || part->kind == JSON_ARRAY) return true;
-    exchange_fail(x, 400, "%s: the value must be an array", where);
+    if (part->kind == JSON_ARRAY) return true;
+    exchange_fail(x, 400, "%s must be an array", name);
     return false;
 }
 
@@ -225,7 +215,8 @@ static bool typed_body_key(struct exchange *x, const struct json_part *part, con
 
 static const struct rest_dialect slashed = {.text_key = slashed_text_key,
                                             .body_key = slashed_body_key,
-                                            .value = slashed_value,
+                                            .number = take_number,
+                                            .array = take_array,
                                             .clamps_limit = true};
 static const struct rest_dialect typed = {.text_key = typed_text_key, .body_key = typed_body_key};
 

@@ -155,16 +155,17 @@ static bool add_text(struct rest_words *w, const struct rest_source *s, const ch
     return true;
 }
 
-static bool add_value(struct rest_words *w, const struct rest_source *s, const char *name,
-                      const struct given *g)
+static bool add_value(struct rest_words *w, const struct rest_source *s, const struct member *m,
+                      const char *name, const struct given *g)
 {
     struct slice text = g->is_text ? g->text : g->part.raw;
     const struct rest_dialect *d = rest_dialect_of(s->x);
+    bool (*check)(struct exchange *, const struct json_part *, const char *,
+                  struct slice *) = m->type == MEMBER_NUMBER  ? d->number
+                                    : m->type == MEMBER_ARRAY ? d->array
+                                                              : NULL;
     if (g->is_text && !rest_is_json(s->x, name, text)) return false;
-    if (s->token != NULL && d->value != NULL &&
-        !d->value(s->x, s->token, &g->part, s->where, &text)) {
-        return false;
-    }
+    if (!g->is_text && check != NULL && !check(s->x, &g->part, name, &text)) return false;
     rest_words_add(w, text);
     return true;
 }
@@ -208,7 +209,9 @@ static bool add_word(struct rest_words *w, const struct rest_source *s, const st
     case MEMBER_KEY: return add_key(w, s, name, g);
     case MEMBER_INTEGER: return add_integer(w, s, m, name, g);
     case MEMBER_VERSION: return add_version(w, s, name, g);
-    case MEMBER_VALUE: return add_value(w, s, name, g);
+    case MEMBER_VALUE:
+    case MEMBER_NUMBER:
+    case MEMBER_ARRAY: return add_value(w, s, m, name, g);
     case MEMBER_FILTER: rest_words_add(w, g->is_text ? g->text : g->part.raw); return true;
     default: return add_text(w, s, name, g);
     }
@@ -520,10 +523,8 @@ static bool add_object(struct rest_words *w, const struct rest_source *s,
         v = variant_of(s, variants, others);
         if (v == NULL || !check_variant(s, v, variants)) return false;
     }
-    struct rest_source of = *s;
-    of.token = v->token;
     rest_words_str(w, v->token);
-    return rest_check_members(s, v, only == NULL ? "type" : NULL) && rest_add_members(w, &of, v);
+    return rest_check_members(s, v, only == NULL ? "type" : NULL) && rest_add_members(w, s, v);
 }
 
 /* An item that is the only member of its variant need be no object: "acks": ["..."]. */

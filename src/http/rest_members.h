@@ -12,7 +12,6 @@ struct rest_source {
     struct exchange *x;
     const struct json_part *object; /* NULL: parameters of the URL */
     const char *where;              /* of the object, in errors: "mutations[2]"; "" = the body */
-    const char *token;              /* of the variant that the object is; NULL = it is none */
     const char *without;            /* names that are not taken here, blanks between; NULL = none */
     const char *aliases;            /* "backoff backoffSchedule": other names here; NULL = none */
     int64_t limit_max;              /* of the member `limit`, which is 100 then; 0 = as its row */

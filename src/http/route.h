@@ -34,6 +34,9 @@ exchange_step connect_begin;
 /* scrape.c */
 exchange_step scrape_run;
 
+/* commands_json.c */
+exchange_step commands_json_run;
+
 /* page.c */
 exchange_step page_root_run, page_to_run, page_file_run;
 

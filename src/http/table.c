@@ -13,6 +13,7 @@ static const struct route core_routes[] = {
     ROUTE("/", HTTP_POST, 0, api_command_run),
     ROUTE("/", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_root_run),
     ROUTE("/ui", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_to_run),
+    ROUTE("/ui/commands.json", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, commands_json_run),
     ROUTE("/ui/{file...}", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_file_run),
     ROUTE("/connect", HTTP_POST, 0, connect_metadata_run),
     ROUTE("/connect/v2/snapshot_read", HTTP_POST, ROUTE_TOKEN, connect_read_run),

@@ -33,7 +33,16 @@ struct plan_set;
 struct plan_end;
 
 /* What a word says, for callers that have JSON in its place (members.h). */
-enum word_type { WORD_TEXT, WORD_VALUE, WORD_INTEGER, WORD_TTL, WORD_FILTER, WORD_VERSION };
+enum word_type {
+    WORD_TEXT,
+    WORD_VALUE,
+    WORD_NUMBER, /* a value that is one, or a bigint */
+    WORD_ARRAY,  /* a value likewise */
+    WORD_INTEGER,
+    WORD_TTL,
+    WORD_FILTER,
+    WORD_VERSION
+};
 
 /* What a word may be. */
 struct argument_kind {
@@ -43,6 +52,7 @@ struct argument_kind {
     void (*subjects)(struct subjects *s, const struct argument *a, const void *from);
     const char *syntax;  /* how it is written where that is not its name; NULL = by that */
     bool is_key;         /* its words are keys: a->flags */
+    bool is_value;       /* its words are values in the format of the request */
     bool is_as_it_came;  /* a list of it is where the words are: nothing is read */
     enum word_type type; /* of one that is no key */
 };
@@ -161,7 +171,8 @@ struct integers {
 
 extern const struct argument_kind arg_kind_key, arg_kind_any_key, arg_kind_key_word,
     arg_kind_prefix, arg_kind_bound, arg_kind_word, arg_kind_filter, arg_kind_value,
-    arg_kind_integer, arg_kind_stamp, arg_kind_pattern, arg_kind_timeout, arg_kind_database;
+    arg_kind_number, arg_kind_array, arg_kind_integer, arg_kind_stamp, arg_kind_pattern,
+    arg_kind_timeout, arg_kind_database;
 /* These walk.c knows itself. */
 extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count, arg_kind_inside,
     arg_kind_made, arg_kind_fixed;
@@ -204,6 +215,9 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 #define ARG_FILTER(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_filter)}
 /* In the format of the request; stored form. */
 #define ARG_VALUE(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_value)}
+/* The same, of which the command asks for a number, or an array. */
+#define ARG_NUMBER(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_number)}
+#define ARG_ARRAY(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_array)}
 #define ARG_INTEGER(in, member, label, least, most, left_out)                                      \
     {ARG_ONE(in, member, int64_t, label, arg_kind_integer),                                        \
      .min = (least), .max = (most), .otherwise = (left_out)}

@@ -74,7 +74,12 @@ static enum err read_value(struct request *rq, const struct argument *a, struct 
     (void)a;
     return arg_value(rq, word, to);
 }
-const struct argument_kind arg_kind_value = {.read = read_value, .type = WORD_VALUE};
+const struct argument_kind arg_kind_value = {
+    .read = read_value, .is_value = true, .type = WORD_VALUE};
+const struct argument_kind arg_kind_number = {
+    .read = read_value, .is_value = true, .type = WORD_NUMBER};
+const struct argument_kind arg_kind_array = {
+    .read = read_value, .is_value = true, .type = WORD_ARRAY};
 
 static enum err read_integer(struct request *rq, const struct argument *a, struct slice word,
                              void *to)

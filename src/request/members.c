@@ -54,6 +54,7 @@ static void set_type(struct member *m, const struct argument *row)
 {
     static const enum member_type types[] = {
         [WORD_TEXT] = MEMBER_TEXT,       [WORD_VALUE] = MEMBER_VALUE,
+        [WORD_NUMBER] = MEMBER_NUMBER,   [WORD_ARRAY] = MEMBER_ARRAY,
         [WORD_INTEGER] = MEMBER_INTEGER, [WORD_TTL] = MEMBER_INTEGER,
         [WORD_FILTER] = MEMBER_FILTER,   [WORD_VERSION] = MEMBER_VERSION};
     m->type = row->kind->is_key ? MEMBER_KEY : types[row->kind->type];

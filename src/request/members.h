@@ -20,6 +20,8 @@ enum member_type {
     MEMBER_TEXT,
     MEMBER_KEY,
     MEMBER_VALUE,
+    MEMBER_NUMBER, /* a value, as the next one */
+    MEMBER_ARRAY,
     MEMBER_INTEGER, /* min, max */
     MEMBER_FILTER,
     MEMBER_VERSION, /* a versionstamp, or that there is no entry */

@@ -19,7 +19,7 @@ static enum err decode_word(struct walk *w, const struct argument *a, void *to)
     struct slice word = w->argv[w->at];
     (void)to;
     if (a->kind->is_key) decoded_add(x->to, x->rq, word, x->key_kind);
-    if (a->kind == &arg_kind_value) decoded_add(x->to, x->rq, word, DECODED_VALUE);
+    if (a->kind->is_value) decoded_add(x->to, x->rq, word, DECODED_VALUE);
     return OK;
 }
 

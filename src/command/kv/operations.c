@@ -29,20 +29,20 @@ static enum err check_arith(struct request *rq, void *bound)
 SHARED_ARGUMENTS_WITH(op_sum, struct op, "key value [CLAMP lo hi | RANGE lo hi]",
                       WITH(.check = check_arith), ARG_FIXED(struct op, kind, OP_ARITH),
                       ARG_FIXED(struct op, arith.op, ARITH_SUM), COMPUTED_KEY,
-                      ARG_VALUE(struct op, arith.operand, "value"),
+                      ARG_NUMBER(struct op, arith.operand, "value"),
                       ARG_CHOICE(struct op, arith.bound, {"CLAMP", ARITH_CLAMP},
                                  {"RANGE", ARITH_RANGE}),
-                      ARG_VALUE(struct op, arith.lo, "lo"), ARG_VALUE(struct op, arith.hi, "hi"));
+                      ARG_NUMBER(struct op, arith.lo, "lo"), ARG_NUMBER(struct op, arith.hi, "hi"));
 
 SHARED_ARGUMENTS_WITH(op_min, struct op, "key value", WITH(.check = check_arith),
                       ARG_FIXED(struct op, kind, OP_ARITH),
                       ARG_FIXED(struct op, arith.op, ARITH_MIN), COMPUTED_KEY,
-                      ARG_VALUE(struct op, arith.operand, "value"));
+                      ARG_NUMBER(struct op, arith.operand, "value"));
 
 SHARED_ARGUMENTS_WITH(op_max, struct op, "key value", WITH(.check = check_arith),
                       ARG_FIXED(struct op, kind, OP_ARITH),
                       ARG_FIXED(struct op, arith.op, ARITH_MAX), COMPUTED_KEY,
-                      ARG_VALUE(struct op, arith.operand, "value"));
+                      ARG_NUMBER(struct op, arith.operand, "value"));
 
 /* ---- arrays ---- */
 
@@ -50,8 +50,8 @@ SHARED_ARGUMENTS_WITH(op_max, struct op, "key value", WITH(.check = check_arith)
 
 SHARED_ARGUMENTS_WITH(op_append, struct op, "key array", WITH(.members = "array value"),
                       ARG_FIXED(struct op, kind, OP_JOIN), JOINED_KEY,
-                      ARG_VALUE(struct op, value, "array"));
+                      ARG_ARRAY(struct op, value, "array"));
 
 SHARED_ARGUMENTS_WITH(op_prepend, struct op, "key array", WITH(.members = "array value"),
                       ARG_FIXED(struct op, kind, OP_JOIN), ARG_FIXED(struct op, is_prepend, true),
-                      JOINED_KEY, ARG_VALUE(struct op, value, "array"));
+                      JOINED_KEY, ARG_ARRAY(struct op, value, "array"));

@@ -16,8 +16,8 @@
  * <n> so many words, /n the alternative it is. */
 static void put(const struct members *of, struct buf *out)
 {
-    static const char *const types[] = {"text",   "key",     "value", "integer",
-                                        "filter", "version", "flag",  "objects"};
+    static const char *const types[] = {"text",    "key",    "value",   "number", "array",
+                                        "integer", "filter", "version", "flag",   "objects"};
     for (size_t i = 0; i < of->count; i++) {
         const struct member *m = &of->items[i];
         buf_printf(out, "%s%s:%s", i > 0 ? " " : "", m->name, types[m->type]);
@@ -89,7 +89,8 @@ static void operations_are_variants_with_members_of_their_own(void **state)
     assert_string_equal(v[2].token, "DEL");
     assert_string_equal(v[2].name, "delete");
     expect(&v[2], "key:key!");
-    expect(&v[3], "key:key! value:value! clamp:value<2>/1 range:value<2>/1");
+    expect(&v[3], "key:key! value:number! clamp:number<2>/1 range:number<2>/1");
+    expect(&v[6], "key:key! value:array!");
     assert_string_equal(v[9].name, "ack");
     expect(&v[9], "receipt:text!");
     assert_null(v[10].token);
