@@ -91,6 +91,7 @@ CC_asan := $(CC)
 CC_tsan := $(CC)
 CC_fuzz := $(CLANG)
 CC_pic := $(CC)
+CC_cov := $(CC)
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 SANITIZE_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
@@ -102,6 +103,7 @@ CFLAGS_release := -O2 -g -Werror -flto=1 -flto-partition=one -ffat-lto-objects
 CFLAGS_pic := -O2 -g -Werror -fPIC -fvisibility=hidden -flto=1 -flto-partition=one
 CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
+CFLAGS_cov := -O0 -g -Werror --coverage
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
 LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lpq -lxxhash -lutf8proc -llua5.1-cjson -llua5.1-bitop -llua5.1 -lsystemd -lpthread -lm
@@ -145,6 +147,7 @@ HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LA
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 
 ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT) $(STORE_SQL) $(CAMPAIGN))
+COV_PROGRAMS := $(patsubst %.c,build/cov/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT) $(STORE_SQL))
 TSAN_PROGRAMS := $(patsubst %.c,build/tsan/%,$(TSAN))
 FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
@@ -159,7 +162,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
 .PHONY: deb deb-deps package-test uninstall turn-table
-.PHONY: analyze clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: analyze coverage release-notes clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
 
@@ -198,6 +201,9 @@ check: test-deps ## warnings of gcc and clang, format, clang-tidy, cppcheck, the
 
 analyze: test-deps ## clang-tidy again, which follows each function through all states that it does by default
 	@MAKE="$(MAKE)" JOBS="$(JOBS)" tools/check.sh analyze
+
+compile_commands.json: $(PROTO_SRC) FORCE ## how each file is compiled, for clangd and other editors' tools
+	@$(MAKE) -nB check-build 2>/dev/null | tools/compile_commands.sh >$@.new && mv -f $@.new $@
 
 bench: bench-deps ## speed, side by side with a Redis it starts (tests/bench/run.sh)
 	@$(PMAKE) bench-build
@@ -244,6 +250,17 @@ MODEL_PACKAGES := gcc libc6-dev spin
 model: ## checks a model of who leads (tests/model/term.pml) in every order of events, and that it finds planted faults
 	$(call need,$(MODEL_PACKAGES))
 	@tests/run.sh model
+
+COVERAGE_PACKAGES := $(TEST_PACKAGES) gcovr
+
+coverage: ## which lines of src the tests reach, by folder (build/coverage.csv: by file); GROUPS="unit sim redis"; an hour
+	$(call need,$(COVERAGE_PACKAGES))
+	@$(PMAKE) all $(COV_PROGRAMS) build/cov/tupled build/cov/tupledctl
+	@exec tools/coverage.sh $(GROUPS)
+
+release-notes: ## what the next version brings, of CHANGELOG.md, into build/release-notes.md, and how to tag it
+	@mkdir -p build
+	@tools/release_notes.sh >build/release-notes.md && cat build/release-notes.md
 
 abandon: test-deps ## drops databases at 10,000 random moments
 	@$(PMAKE) test-build
@@ -334,7 +351,7 @@ clean: ## remove build/
 	rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 # ---- built for the targets above --------------------------------------------------------------------
 
@@ -414,7 +431,7 @@ endef
 $(foreach d,tests/bench tests/demo,$(eval $(call bench_programs,$(d))))
 
 FUZZ_MAIN_fuzz := -fsanitize=fuzzer
-$(foreach f,release asan tsan fuzz pic,$(eval $(call flavour,$(f))))
+$(foreach f,release asan tsan fuzz pic cov,$(eval $(call flavour,$(f))))
 
 build/web/list: FORCE
 	$(call stamp,$@,$(WEB_FILES))

@@ -32,7 +32,9 @@ timeout_s=${TEST_TIMEOUT:-300}
 fuzz_s=${FUZZ_SHORT_SECONDS:-5}
 [ -z "${TUPLED_LONG:-}" ] || fuzz_s=${FUZZ_SECONDS:-600}
 export TUPLED_BIN=$root/build/tupled
-export TUPLED_ASAN_BIN=$root/build/asan/tupled${TUPLED_LATE:+-late}
+# Which build of the programs and the server is run: asan, or cov (`make coverage`).
+flavour=${TUPLED_FLAVOUR:-asan}
+export TUPLED_ASAN_BIN=$root/build/$flavour/tupled${TUPLED_LATE:+-late}
 export CMOCKA_MESSAGE_OUTPUT=TAP
 # Exit codes of their own, and our handlers before cmocka's: a crash shows its stack.
 # What was freed is kept in quarantine until there is too much of it; then a tenth goes at once, which makes a turn
@@ -145,11 +147,12 @@ c_programs() {
     local src
     for src in "$@"; do
         wanted "$src" || continue
-        run "$src" "$root/build/asan/${src%.c}"
+        run "$src" "$root/build/$flavour/${src%.c}"
+        [ "$flavour" = asan ] || continue
         if head -n 5 "$src" | grep -q 'tsan: yes'; then
             run "$src (tsan)" "${plain[@]}" "$root/build/tsan/${src%.c}"
         elif head -n 5 "$src" | grep -q 'tsan server: yes'; then
-            TUPLED_ASAN_BIN=$root/build/tsan/tupled run "$src (tsan)" "${plain[@]}" "$root/build/asan/${src%.c}"
+            TUPLED_ASAN_BIN=$root/build/tsan/tupled run "$src (tsan)" "${plain[@]}" "$root/build/$flavour/${src%.c}"
         fi
     done
 }

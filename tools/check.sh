@@ -1,7 +1,7 @@
 #!/bin/bash
 # What must hold before the code is good, beyond its tests; `make check` runs it. Every step runs, also
 # after another failed; the last line is the verdict.
-#   Usage: tools/check.sh [gcc|clang|format|tidy|cppcheck|rules|circles|analyze]...      (without words: all but analyze)
+#   Usage: tools/check.sh [gcc|clang|format|tidy|cppcheck|rules|circles|web|analyze]...      (without words: all but analyze)
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -47,6 +47,18 @@ weverything=(-Weverything -Werror -Wno-padded -Wno-declaration-after-statement -
 step_gcc() {
     has gcc || return 1
     "${MAKE:-make}" --no-print-directory -j"$jobs" --output-sync=target check-build
+}
+
+# The page's scripts: names, arguments and types, as far as they can be told without annotations.
+step_web() {
+    local files=(web/*.js)
+    [ ${#files[@]} -gt 0 ] || { echo "check: there is nothing in web/"; return 1; }
+    if ! command -v tsc >/dev/null; then
+        echo "check: tsc (package node-typescript, which brings Node) is not installed"
+        return "$skipped"
+    fi
+    tsc --allowJs --checkJs --noEmit --target es2022 --module es2022 --lib es2022,dom,dom.iterable \
+        tools/web_types.d.ts "${files[@]}"
 }
 
 # What protoc-c makes, which some files of src/http and src/tool include.
@@ -108,8 +120,9 @@ step_circles() {
         tools/circles.sh
 }
 
+skipped=77 # what a step ends with that needs a toolchain which is not there
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(gcc clang format tidy cppcheck rules circles)
+[ ${#steps[@]} -gt 0 ] || steps=(gcc clang format tidy cppcheck rules circles web)
 bad=()
 for step in "${steps[@]}"; do
     if ! declare -F "step_$step" >/dev/null; then
@@ -120,6 +133,8 @@ for step in "${steps[@]}"; do
     echo "check: $step"
     if "step_$step"; then
         echo "check: $step is good ($((SECONDS - start)) s)"
+    elif [ $? = "$skipped" ]; then
+        echo "check: $step is SKIPPED"
     else
         echo "check: $step FAILED ($((SECONDS - start)) s)"
         bad+=("$step")

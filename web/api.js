@@ -52,7 +52,12 @@ function headers(more) {
     return credentials === null ? more : {...more, Authorization: credentials};
 }
 
-// Who leaves the page waits for nothing more. A browser may keep a page that was left, with its requests, and a count
+/* One that ends with the first of them. The library of types does not know `any`. */
+export function anySignal(signals) {
+    return /** @type {any} */ (AbortSignal).any(signals);
+}
+
+// A page that is left waits for nothing more. A browser may keep a page that was left, with its requests, and a count
 // of all keys that goes on takes one of its few connections from the page that comes next.
 const leaving = new AbortController();
 addEventListener('pagehide', () => leaving.abort());
@@ -74,11 +79,13 @@ function reach(ok) {
     emit('reach', ok);
 }
 
-async function post(tail, body, {signal, encoding, db} = {}) {
+/** @param {{signal?: AbortSignal, encoding?: string, db?: string}} [how] */
+async function post(tail, body, how = {}) {
+    const {signal, encoding, db} = how;
     const options = {
         method: 'POST',
         body: JSON.stringify(body),
-        signal: signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal,
+        signal: signal ? anySignal([signal, leaving.signal]) : leaving.signal,
         headers: headers({
             'Content-Type': 'application/json',
             ...(encoding ? {'Upstash-Encoding': encoding} : {}),

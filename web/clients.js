@@ -27,6 +27,7 @@ export function parseClients(text) {
         );
 }
 
+/** @type {[string, string, boolean?][]} */
 const COLUMNS = [
     ['id', 'Id', true],
     ['addr', 'Address'],

@@ -176,7 +176,7 @@ export class Editor {
 }
 
 /* A text field for typed JSON that says where it is wrong: {el, input, isGood(), set(text)}. */
-export function valueArea(text, changed, {label = 'Value (typed JSON)', rows} = {}) {
+export function valueArea(text, changed, {label = 'Value (typed JSON)', rows = 0} = {}) {
     const hint = h('p', {class: 'hint', role: 'status'});
     const input = h('textarea', {
         class: 'mono',

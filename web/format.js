@@ -10,11 +10,8 @@ export function short(n) {
     if (!Number.isFinite(n)) return '–';
     if (a < 10 && !Number.isInteger(n)) return n.toFixed(1);
     if (a < 1000) return String(Math.round(n));
-    for (const [unit, size] of [
-        ['G', 1e9],
-        ['M', 1e6],
-        ['k', 1e3],
-    ]) {
+    const units = {G: 1e9, M: 1e6, k: 1e3};
+    for (const [unit, size] of Object.entries(units)) {
         if (a >= size * 0.9995) return `${round(n / size)} ${unit}`;
     }
     return String(Math.round(n));
@@ -27,12 +24,8 @@ function round(n) {
 export function bytes(n) {
     if (!Number.isFinite(n)) return '–';
     if (n < 1000) return `${Math.round(n)} B`;
-    for (const [unit, size] of [
-        ['TB', 1e12],
-        ['GB', 1e9],
-        ['MB', 1e6],
-        ['kB', 1e3],
-    ]) {
+    const units = {TB: 1e12, GB: 1e9, MB: 1e6, kB: 1e3};
+    for (const [unit, size] of Object.entries(units)) {
         if (n >= size * 0.9995) return `${round(n / size)} ${unit}`;
     }
     return `${n} B`;

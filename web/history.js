@@ -34,7 +34,7 @@ export function history(key, signal) {
                     json,
                     status,
                     list,
-                    signal: AbortSignal.any([signal, reading.signal]),
+                    signal: api.anySignal([signal, reading.signal]),
                 }).finally(() => {
                     reading = null;
                     button.textContent = 'Read again';

@@ -153,7 +153,7 @@ function parsePathPart(text) {
     const rest = text.slice(1);
     if (text[0] === '#') return pathNumber(rest);
     if (text[0] === '&' && /^([0-9a-f]{2})*$/i.test(rest)) {
-        return {k: 'bytes', v: Uint8Array.from(rest.match(/../g) || [], x => parseInt(x, 16))};
+        return {k: 'bytes', v: Uint8Array.from((rest.match(/../g) || []).map(x => parseInt(x, 16)))};
     }
     if (text === '!true' || text === '!false') return {k: 'boolean', v: text === '!true'};
     if (/^[&!]/.test(text)) throw new Error(`${text} is no part of a path`);

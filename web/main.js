@@ -229,7 +229,8 @@ async function goTo(e) {
 
 async function fillPicker() {
     const now = route().params.get('db') || '0';
-    let names = [['0', '0']];
+    /** @type {[number, string][]} */
+    let names = [[0, '0']];
     try {
         names = await api.call(['KV.DB', 'LIST'], {db: '0'});
     } catch {

@@ -13,10 +13,12 @@ export class Pager {
     constructor(size, changed) {
         this.size = size;
         this.from = 0;
-        [this.before, this.after] = buttons(size, by => {
+        const [before, after] = buttons(size, by => {
             this.from = Math.max(0, this.from + by * size);
             changed();
         });
+        this.before = before;
+        this.after = after;
         this.el = h('div', {class: 'pager'}, this.before, this.after);
     }
 
@@ -47,11 +49,13 @@ export class NamePager {
     constructor(size, changed) {
         this.size = size;
         this.first();
-        [this.before, this.next] = buttons(size, by => {
+        const [before, next] = buttons(size, by => {
             if (by > 0) this.names.push(this.last);
             else this.names.pop();
             changed();
         });
+        this.before = before;
+        this.next = next;
         this.el = h('div', {class: 'pager'}, this.before, this.next);
     }
 

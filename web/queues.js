@@ -139,7 +139,7 @@ class QueueList {
     async ask() {
         if (this.asked !== null) this.asked.abort();
         const asked = (this.asked = new AbortController());
-        const signal = AbortSignal.any([asked.signal, this.view.signal]);
+        const signal = api.anySignal([asked.signal, this.view.signal]);
         const order = this.order.value;
         try {
             const found = order === 'name' ? await this.byName(signal) : await this.byFigure(order, signal);

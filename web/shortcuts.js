@@ -27,7 +27,7 @@ export function setShortcuts(keys) {
 export function startShortcuts(go, focusSearch) {
     addEventListener('keydown', e => {
         if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
-        if (e.target instanceof Element && isTyping(e.target)) {
+        if (e.target instanceof HTMLElement && isTyping(e.target)) {
             if (e.key === 'Escape') e.target.blur();
             return;
         }
