@@ -1,3 +1,5 @@
+/* ask: the selectors of the user, one after the other: command, database, then each subject. The
+ * denial that is reported is that of the selector which came closest. */
 #include "access/ask.h"
 
 struct slice access_literal(struct slice pattern)

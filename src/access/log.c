@@ -1,3 +1,5 @@
+/* access/log: a list, the oldest first. A new entry is compared with the newest few; one that is
+ * the same moves to the end and counts. */
 #include "access/log.h"
 
 #include "base/clock.h"

@@ -1,3 +1,6 @@
+/* patterns: see patterns.h. A hash of their texts finds one that is there; patterns that are a
+ * prefix and a star are searched in a sorted table that leaves out what another covers; all others
+ * are matched one by one. */
 #include "access/patterns.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* secret: OpenSSL's SHA-256 and comparison, and the hexadecimal form. */
 #include "access/secret.h"
 
 #include <openssl/crypto.h>

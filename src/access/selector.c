@@ -1,3 +1,6 @@
+/* selector: each word changes bits (commands), first words or patterns at once. The rules of
+ * commands are also kept as they were given, without those that later ones overrule, so that
+ * describing and applying again gives the same. */
 #include "access/selector.h"
 
 #include <ctype.h>

@@ -1,3 +1,6 @@
+/* user: the words of a rule are applied to a copy, which takes the user's place when all were good:
+ * the user's address stays, as clients hold it. Passwords are all compared, whatever the first ones
+ * say. */
 #include "access/user.h"
 
 #include "base/mem.h"

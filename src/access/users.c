@@ -1,3 +1,6 @@
+/* users: a hash table for logins and an array sorted by name for lists. A deleted user lives on
+ * until nothing holds it. Loading builds all users apart first, then changes, drops and adds, so
+ * that an error changes nothing. A login without such a user compares with a decoy. */
 #include "access/users.h"
 
 #include <ctype.h>

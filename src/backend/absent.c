@@ -1,3 +1,6 @@
+/* absent: see absent.h. Three parts: the keys of memtables, some thousands in a tick; the keys of
+ * the store, one database after the other, in runs that a thread reads and hashes; and the moves
+ * between the states. The new filter takes the place of the old one only when it has all keys. */
 #include "backend/absent.h"
 
 #include "backend/pipeline_int.h"

@@ -1,3 +1,6 @@
+/* cache: the CLOCK hand goes over a ring: an entry that was used since it last came by is passed
+ * over once, others go. Evicted entries are freed at the end of the turn, as readers may hold their
+ * values, and one call evicts a bounded number, so that no turn is long. */
 #include "backend/cache.h"
 
 #include "base/list.h"

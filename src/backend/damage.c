@@ -1,3 +1,4 @@
+/* damage: counts each failed read, and logs the same one at most once a minute. */
 #include "backend/damage.h"
 
 #include "base/clock.h"

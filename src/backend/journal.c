@@ -1,3 +1,6 @@
+/* journal: what all journals have in common: a transaction into the batch that is being filled, and
+ * the replay of a batch, which announces transactions ahead, so that their memory is fetched in
+ * time. */
 #include "backend/journal.h"
 
 void journal_append(struct journal *j, uint64_t version, const struct batch *batch)

@@ -1,3 +1,6 @@
+/* kept: see kept.h. A keep's number holds its slot and a count, so that the number of one that is
+ * gone finds nothing. Entries are shared by reference; a value that is replaced stays until the end
+ * of the turn, for callers that borrowed it. Pages are kept_page.c's. */
 #include "backend/kept.h"
 
 #include "base/clock.h"

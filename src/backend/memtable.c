@@ -1,3 +1,5 @@
+/* memtable: each key once in a hash table and an ordered map, its versions a list, all in one arena
+ * that is freed whole. A second write of a key by one transaction replaces the first. */
 #include "backend/memtable.h"
 
 #include "base/clock.h"

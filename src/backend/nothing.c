@@ -1,3 +1,5 @@
+/* nothing: both tables of functions: reads find nothing, writes and copies are refused, all else
+ * does nothing. */
 #include "backend/nothing.h"
 
 #include "backend/text.h"

@@ -1,3 +1,7 @@
+/* pipeline: commits, the order of things in a turn, figures, opening and closing. The order
+ * matters: in backend_poll the next batch is handed over before on_durable is called for the last
+ * one; a close ends requests, lets the workers finish, applies what is left, then closes the store
+ * and, last, the journal. */
 #include "backend/pipeline.h"
 
 #include "backend/pipeline_int.h"

@@ -1,3 +1,5 @@
+/* range_cache: a few places that are looked through one by one. Chunks are counted by reference, as
+ * scans go on walking one that was dropped. */
 #include "backend/range_cache.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* row_filter: the error for a filter that is more work on one value than is allowed. */
 #include "backend/backend.h"
 
 enum err row_filter_check(const struct row_filter *f, struct slice value, uint64_t max,

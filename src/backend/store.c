@@ -1,3 +1,4 @@
+/* store: memory of what a store gives: chunks of rows, and the result of an apply. */
 #include "backend/store.h"
 
 #include "base/mem.h"

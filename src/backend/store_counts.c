@@ -1,3 +1,5 @@
+/* store_counts: figures by database in a sparse map. The sum over all is kept apart and changed
+ * before a merge, by the difference that it will make. */
 #include "backend/store_counts.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* txn: see txn.h. Reading checks every length against what is left, since the bytes may come from a
+ * damaged disk. */
 #include "backend/txn.h"
 #include "base/bytes.h"
 

@@ -1,3 +1,5 @@
+/* waiter: the lists of struct waiter (backend.h). A waiter that is woken may join the list again,
+ * or take others out of it: that is why waking stops at a mark in the list. */
 #include "backend/backend.h"
 
 #include "base/list.h"

@@ -1,3 +1,7 @@
+/* worker: see worker.h. Two queues under one lock: jobs to run, and jobs that ran, which the loop
+ * thread collects. A thread of a broken host begins no further job and wakes threads that wait
+ * until it is idle. Without threads worker_poll does the steps, in the order that the simulation
+ * picks. */
 #include "backend/worker.h"
 
 #include <linux/ioprio.h>

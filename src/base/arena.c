@@ -1,3 +1,5 @@
+/* arena: a list of chunks. Small requests come from the newest one; a large one gets a chunk of its
+ * own behind it, so that the rest of the newest stays in use. */
 #include "base/arena.h"
 
 #include "base/err.h"

@@ -1,3 +1,5 @@
+/* bloom: sizes and memory. Looking and adding are inline in bloom.h, as they are called for every
+ * key. */
 #include "base/bloom.h"
 
 #include "base/err.h"

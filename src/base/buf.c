@@ -1,3 +1,5 @@
+/* buf: growing: by doubling up to 1 MB, then by half. Numbers are written two digits at a time,
+ * from a table of pairs. */
 #include "base/buf.h"
 
 #include <stdarg.h>

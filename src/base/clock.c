@@ -1,3 +1,5 @@
+/* clock: the system's clocks, or what the host of the calling thread has in their place. A step
+ * moves the wall clock only. */
 #include "base/clock.h"
 
 #include <stdio.h>

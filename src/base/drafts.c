@@ -1,3 +1,5 @@
+/* drafts: an array used as a queue: passed ones go at its front, and the rest moves down when the
+ * end is reached, before it grows. */
 #include "base/drafts.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* err: the lists of err.h as tables, the texts of errors, and die. die gives the host a chance to
+ * survive first; only when that returns does the process end. */
 #include "base/err.h"
 
 #include <stdarg.h>

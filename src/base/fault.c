@@ -1,3 +1,5 @@
+/* fault: see fault.h. What runs when something is armed counts calls under the lock of the host's
+ * faults, since any of its threads may come by a point. */
 #include "base/fault.h"
 
 #include <stdio.h>

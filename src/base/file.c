@@ -1,3 +1,6 @@
+/* file: see file.h. A file that is replaced as a whole is written beside (path.tmp), synced,
+ * renamed, and then its directory is synced: this order is what makes it atomic. Descriptors that
+ * stay open are noted at the host, which closes them should it break. */
 #include "base/file.h"
 
 #include <dirent.h>

@@ -1,3 +1,6 @@
+/* glob: see glob.h. The part before the first star is compared byte by byte. From there on the
+ * pattern is a nondeterministic automaton run on bits (shift-and): one bit for each place, and for
+ * each byte a mask of the places that it takes further; a star keeps its own place alive. */
 #include "base/glob.h"
 
 #include "base/err.h"

@@ -1,3 +1,5 @@
+/* histogram: from a duration to its bucket and back; counts up to a bound; the percentiles that a
+ * setting names. */
 #include "base/histogram.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* host: see host.h. Each thread has its host and a stack of landings, the jump buffers of its
+ * host_try calls. The first thread that breaks a host moves it from whole to broken with one
+ * compare-and-exchange and calls on_broken; every thread that comes later only jumps. */
 #include "base/host.h"
 
 #include <setjmp.h>

@@ -1,3 +1,6 @@
+/* htab: see htab.h. While it grows, a key is in the new table if its home slot in the old one is
+ * among those moved, which are counted from a free slot on: so no run is ever in both, and moving
+ * always ends at a free slot. */
 #include "base/htab.h"
 
 #include <xxhash.h>

@@ -1,3 +1,5 @@
+/* line_file: the file is opened to append (O_APPEND), and each line is one write(2). A reopened
+ * file replaces the old one only once it is open. */
 #include "base/line_file.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* log: see log.h. A line is made on the stack and written with one write(2), without a lock.
+ * Reopening gives the new file the number of the old descriptor (dup3), so that a thread that is
+ * writing notices nothing. */
 #include "base/log.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* log_json: written into a buffer of fixed size. Before each character there is room kept for the
+ * longest escape and the end of the line, so what is cut is still valid JSON. */
 #include "base/log_json.h"
 
 #include <stdio.h>

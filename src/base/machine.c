@@ -1,3 +1,5 @@
+/* machine: the trace of moves: a ring of the last TRACE_MOVES, under the lock of the host's trace.
+ */
 #include "base/machine.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* mem: the C library's allocator with fault points before it; what it says of itself. */
 #include "base/mem.h"
 
 #include <malloc.h>

@@ -1,3 +1,6 @@
+/* omap: see omap.h. A search in a node compares with the bytes that all of its keys share, then
+ * does a binary search over the heads, and looks at whole keys only among equal heads. Full nodes
+ * are split on the way down, so that an insert needs no way back up. */
 #include "base/omap.h"
 
 #include "base/err.h"

@@ -1,3 +1,5 @@
+/* random: getrandom(2) until there is enough, for what must not be guessed; splitmix64 for
+ * sequences that can be repeated. */
 #include "base/random.h"
 
 #include <sys/random.h>

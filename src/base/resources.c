@@ -1,3 +1,5 @@
+/* resources: /proc/self/cgroup says in which groups the process is; their limits are files below
+ * /sys/fs/cgroup. The least of a group and all above it counts, as far as these can be seen. */
 #include "base/resources.h"
 
 #include <sched.h>

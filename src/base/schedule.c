@@ -1,3 +1,5 @@
+/* schedule: the text of a schedule, and the next time after a moment. Everything is in UTC, so a
+ * day always has 24 hours. */
 #include "base/schedule.h"
 
 #define MINUTE_MS INT64_C(60000)

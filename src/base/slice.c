@@ -1,3 +1,5 @@
+/* slice: words and numbers in bytes. Numbers have one spelling: no leading zeros, no plus, no -0.
+ */
 #include "base/slice.h"
 
 bool slice_is_word(struct slice s, const char *upper)

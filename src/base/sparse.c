@@ -1,3 +1,4 @@
+/* sparse: the upper byte of a number chooses a page, the lower one its slot. */
 #include "base/sparse.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* steady: see steady.h. Ahead, the time is worked out from where that began, never from the last
+ * answer, so that rounding does not add up. */
 #include "base/steady.h"
 
 #include "base/clock.h"

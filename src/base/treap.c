@@ -1,3 +1,6 @@
+/* treap: insert as a leaf and rotate up until the priorities are in order; remove by rotating down
+ * until there is at most one child. Nodes know their parents, so the next one is found without a
+ * stack. */
 #include "base/treap.h"
 
 #include <stdbool.h>

@@ -1,3 +1,5 @@
+/* base64: four digits at a time through a table of weights; whether one was bad is looked at once,
+ * at the end. */
 #include "codec/base64.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,3 +1,6 @@
+/* bigint: decimal text in chunks of 19 digits against limbs of 64 bits. To text, four divisions by
+ * 10^19 run behind one another over the limbs, so that the processor overlaps them; hexadecimal
+ * goes byte by byte. */
 #include "codec/bigint.h"
 
 #include "base/bytes.h"

@@ -1,3 +1,5 @@
+/* date: days since 1970 to year, month and day and back, in whole numbers; then the text and the
+ * extension, both strict. */
 #include "codec/date.h"
 
 #include "base/bytes.h"

@@ -1,3 +1,6 @@
+/* json_lex: strings, numbers and words of JSON. A string is checked once, where it lies; unescaping
+ * it later trusts that check. A number keeps its first 19 digits as an integer, which decide almost
+ * every double; for the others the text is parsed (number.h). */
 #include "codec/json_lex.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* names: see names.h. One list holds the names of all open objects, those of the innermost last.
+ * The table of an object is made and dropped in names_end; that of the ids grows with them. */
 #include "codec/names.h"
 
 #include <sys/random.h>

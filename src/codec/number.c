@@ -1,3 +1,6 @@
+/* number: doubles to text, by the cheapest way that is exact: integers, then short decimals
+ * (format_short), then the shortest digits of double_print.h. Back: number_parse cuts a literal to
+ * the digits that can matter, and strtod does the rest. */
 #include "codec/number.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* pack: the heads of MessagePack, read by ranges of the first byte, and written as the smallest
+ * there is. */
 #include "codec/pack.h"
 
 #include "base/bytes.h"

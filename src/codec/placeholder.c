@@ -1,3 +1,6 @@
+/* placeholder: the values of the two tags, and the generator of UUIDs: within a millisecond it adds
+ * a random step to a counter, which carries into the time when it is used up, so that UUIDs always
+ * grow. */
 #include "codec/placeholder.h"
 
 #define LOW_MASK ((1ULL << 62) - 1)

@@ -1,3 +1,5 @@
+/* utf8: ASCII in words of eight bytes, all else one sequence at a time: the second byte alone tells
+ * overlong forms, surrogates and what is too large. */
 #include "codec/utf8.h"
 
 unsigned utf8_step(const uint8_t *p, size_t left)

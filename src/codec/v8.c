@@ -1,3 +1,5 @@
+/* v8: the primitives of V8's format, and its small tables (views, errors). Every one checks that
+ * its bytes are there and sets the error; v8_scan.c and foreign/v8_read.c are made of them. */
 #include "codec/v8.h"
 
 #define BYTES_MAX V8_LOW_BITS /* what the scan notes of a buffer */

@@ -1,3 +1,6 @@
+/* database: rows of the catalog as MessagePack, what memory has of them, which only commits and the
+ * start change, the rates, and the operations that write rows. A rate is one number: when the
+ * bucket is full again; each command moves it on, and it may be ahead by a tenth of a second. */
 #include "database/database.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* archiving: decides in each look whether a base backup is due (the schedule, a gap, a request),
+ * and takes it through its states. A base that was asked for while one is under way is the next
+ * one: the one under way may have begun before what is to be in it. */
 #include "db/archiving.h"
 
 #include "backend/local/lineage.h"

@@ -1,3 +1,6 @@
+/* db: the order in which an engine is put together and taken apart, and what each call passes on
+ * to. Layers that hold scans or waiters of the backend go before it; watchers are told by commits,
+ * so they go last. */
 #include "db/db.h"
 
 #include "backend/local/lineage.h"

@@ -1,3 +1,5 @@
+/* engine: its parts put together (start.c, expiry.c, idem.c), ranges of data keys, and what a tick
+ * does for which kind of engine. Transactions are evaluate.c's and commit.c's. */
 #include "engine/engine.h"
 
 #include "base/mem.h"

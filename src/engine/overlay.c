@@ -1,3 +1,6 @@
+/* overlay: see overlay.h. A few entries are searched one by one, more by a hash table that is made
+ * then. Scans want them in order: what is new since the last scan is sorted and merged in, so that
+ * many scans and writes in turn stay cheap. */
 #include "engine/overlay.h"
 
 #include "engine/engine_int.h"

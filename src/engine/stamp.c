@@ -1,3 +1,5 @@
+/* stamp: 32 bits become eight digits at once, within one 64-bit word; reading goes digit by digit,
+ * since it must say what is wrong. */
 #include "engine/stamp.h"
 
 /* The digits of 32 bits, the first in the lowest byte. A half of each 16, then each 8, then each 4

@@ -1,3 +1,7 @@
+/* start: see start.h. One scan at a time, one slice in each tick. A commit may come between two
+ * slices: a flush makes the rest of the scan untrue, so its rows are not given on; other changes
+ * the layer already knows from its own on_commit. What could not be read goes to the end of a list
+ * and is tried again. */
 #include "engine/start.h"
 
 #include "base/clock.h"

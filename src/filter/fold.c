@@ -1,3 +1,6 @@
+/* fold: see fold_int.h. One character may fold to several, so the comparison goes by folded bytes
+ * and notes when it ends inside of a character. A suffix is looked for in the last characters only.
+ */
 #include "filter/fold_int.h"
 
 #include <utf8proc.h>

@@ -1,3 +1,6 @@
+/* literal: built and compared in one pass over the bytes each, both recursive: as deep as
+ * value_check lets a value be. A set orders what has an order and searches it by halves; the rest
+ * is compared one by one. */
 #include "filter/literal_int.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* stored: reading one value, skipping one, comparing two. Integers below 2^64 of whatever encoding
+ * become one kind, so numbers need few cases; a bigint and a double are compared exactly, without
+ * rounding either. */
 #include "filter/stored_int.h"
 
 #include <math.h>

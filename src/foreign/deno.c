@@ -1,3 +1,5 @@
+/* deno: the three encodings of Deno KV, each by what reads it: V8's bytes, an unsigned number,
+ * bytes as they are. */
 #include "foreign/deno.h"
 
 #include "codec/pack.h"

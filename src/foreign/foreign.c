@@ -1,3 +1,5 @@
+/* foreign: pieces that v8_read.c and v8_write.c share: numbers, Dates and texts in the smallest
+ * stored form, codes of typed arrays, and UTF-8 from and to Latin-1 and UTF-16. */
 #include <math.h>
 
 #include "base/bytes.h"

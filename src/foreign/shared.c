@@ -1,3 +1,5 @@
+/* shared: see shared.h. The ids are found by one walk over all items, without regard to nesting,
+ * then sorted and searched by halves. */
 #include "foreign/shared.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* exchange: see http_int.h. A request is served as a chain: a step names a command and the step
+ * that gets its reply, until one of them answers; a full turn of the loop stops between two of
+ * these. client_close is called from loops over all clients: it moves the state and queues, and
+ * frees nothing. Messages that come before a stream is open wait in `behind`. */
 #include <stdarg.h>
 #include <stdio.h>
 

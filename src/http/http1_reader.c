@@ -1,3 +1,6 @@
+/* http1_reader: head, then body or chunks, as states over one buffer. The bytes of chunks are moved
+ * together over the lines of their sizes. Receiving may move the buffer, so a request with a body
+ * has its head read again when it is whole: only then the slices of the message stay good. */
 #include "http/http1_reader.h"
 
 #include <strings.h>

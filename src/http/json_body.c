@@ -1,3 +1,6 @@
+/* json_body: see json_body.h. The check keeps a stack of closing brackets in place of recursion, so
+ * that it can stop after any value and go on later. What finds parts of a checked text only skips
+ * strings and counts brackets. */
 #include "http/json_body.h"
 
 #include "codec/json_lex.h"

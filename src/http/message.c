@@ -1,3 +1,5 @@
+/* message: methods and reasons, names and lists of headers, targets and their parameters. Slices
+ * point into the request; only what is percent-decoded is copied. */
 #include "http/message.h"
 
 #include <strings.h>

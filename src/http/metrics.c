@@ -1,3 +1,5 @@
+/* metrics: the exposition as a whole: the order of its parts, which metrics_server.c,
+ * metrics_data.c and metrics_names.c write. */
 #include "http/metrics.h"
 
 #include "http/metrics_int.h"

@@ -1,3 +1,5 @@
+/* metrics_text: see metrics_text.h. HELP and TYPE of a family are written with its first sample. In
+ * OpenMetrics they name it without _total and _info, and # EOF comes last. */
 #include "http/metrics_text.h"
 
 #include <inttypes.h>

@@ -1,3 +1,6 @@
+/* origin: the order of the checks: is the host one of ours (else DNS rebinding), may a page of that
+ * Origin use the server, may one of another site (Sec-Fetch-Site), and may this GET change
+ * something. A program that is no browser sends Host alone of these, and passes the others. */
 #include "http/origin.h"
 
 #include <strings.h>

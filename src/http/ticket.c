@@ -1,3 +1,6 @@
+/* ticket: a table of fixed size used as a ring: a new ticket takes the place of the oldest. A
+ * look-up compares the text with every ticket, in constant time. A ticket ends early when its user
+ * changes. */
 #include "http/ticket.h"
 
 #include "base/clock.h"

@@ -1,3 +1,6 @@
+/* indexes: the definitions in memory, a list by name for each database, changed by commits alone
+ * and by what is read after a start. A flush writes them again, as of empty indexes. Keeping the
+ * rows is maintain.c's, filling fill.c's. */
 #include "index/index.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* rows: keys of definitions and ids, and the definition as MessagePack. Parts of values are
+ * part.c's. */
 #include "index/rows.h"
 
 #include "base/bytes.h"

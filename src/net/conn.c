@@ -1,3 +1,6 @@
+/* conn: a connection from its beginning to its end, by the states of stream.h. stream_kill may come
+ * at any moment, from inside a callback of the connection too: it unlinks everything and tells the
+ * protocol, but the memory is freed later, at the end of a turn, when no queue has it any more. */
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,3 +1,6 @@
+/* io_threads: items are taken by an atomic counter, without a lock; the lock only starts and ends a
+ * round. The caller sets count to 0 before it waits: a helper that wakes later has not become
+ * active and never looks at the items, so only active ones are waited for. */
 #include "net/io_threads.h"
 
 #include <pthread.h>

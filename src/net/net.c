@@ -1,3 +1,7 @@
+/* net: one turn of the loop, ticks, starting and stopping. libev's hooks give the turn its shape:
+ * `check` notes when events were looked for, callbacks only queue, and `prepare`, before the loop
+ * sleeps, reads, runs, ends the turn, sends and frees the dead. The idle watcher is active while
+ * there is more to do. */
 #include "net/net.h"
 
 #include "base/clock.h"

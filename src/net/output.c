@@ -1,3 +1,6 @@
+/* output: see output.h. What may go is bounded three times: by the first mark that is not durable,
+ * by what is the node's own, and by the next draft. Drafts are written into `written` in stretches;
+ * the text they stand for is taken off only when the whole stretch is sent. */
 #include "net/output.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* peers: a table by address; an address without connections is not in it. */
 #include "net/peers.h"
 
 #include "base/mem.h"

@@ -1,3 +1,6 @@
+/* accept: BEGIN makes a nonce and proves the secret, PASS proves it the other way and names the
+ * client. Both proofs are over both nonces and what is special to the TLS connection; an offer is
+ * good for one PASS. Then the connection's client gets the identity of the other node's. */
 #include "node/accept.h"
 
 #include <stdio.h>

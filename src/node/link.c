@@ -1,3 +1,6 @@
+/* link: see link.h. A protocol on an outgoing stream that reads one line at a time. Link and stream
+ * end in either order: the link's owner may close it first, or the stream may die first; it is
+ * freed by whichever comes last (is_closed, is_forgotten). */
 #include "node/link.h"
 
 #include <inttypes.h>

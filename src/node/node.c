@@ -1,3 +1,5 @@
+/* node: which node leads, as this one knows, and connections that wait for it. A waiting connection
+ * asks again whenever it is woken: by a tick, by another leader, by its link. */
 #include "node/node.h"
 
 #include <stdio.h>

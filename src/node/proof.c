@@ -1,3 +1,5 @@
+/* proof: HMAC-SHA256 over words, each with its length before it, as hexadecimal; compared in
+ * constant time. */
 #include "node/proof.h"
 
 #include <openssl/crypto.h>

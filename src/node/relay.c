@@ -1,3 +1,6 @@
+/* relay: one protocol on two streams; the session of each is its end of the relay. A side is read
+ * only while the other has little unsent. The leader's end drains the client; the client's end is
+ * told to the leader, which may still answer. Freed when both streams are forgotten. */
 #include "node/relay.h"
 
 #include "base/list.h"

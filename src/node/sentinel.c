@@ -1,3 +1,5 @@
+/* sentinel: sessions of the port: they read commands, hand them to sentinel_commands.c, and end.
+ * When the address of the leader has changed, a tick tells all that listen. */
 #include "node/sentinel.h"
 
 #include <stdio.h>

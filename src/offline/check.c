@@ -1,3 +1,5 @@
+/* check: data directory or archive, and the parts of a check in their order, each of which is
+ * another file (check_*.c). */
 #include "offline/check.h"
 
 #include "backend/local/file_journal.h"

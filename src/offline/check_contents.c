@@ -1,3 +1,6 @@
+/* check_contents: see check_contents.h. A child process copies, replays and looks, and writes what
+ * it finds into a pipe as messages; the caller reads them, and adds a line when the child dies. The
+ * copy is removed by the caller, whatever happens to the child. */
 #include "offline/check_contents.h"
 
 #include <limits.h>

@@ -1,3 +1,6 @@
+/* restore: plan, base, replay, new timeline, and at the end the rename that makes it visible. The
+ * timeline is noted in the archive before that: a restore that stops in between leaves one that has
+ * nothing, which does no harm. */
 #include "offline/restore.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* pubsub: a topic for each name that has subscribers, found by hash; a subscription is in two
+ * lists, of its topic and of its subscriber. A delivery may pause in the middle: it is then in a
+ * list, and whatever ends a subscription or topic moves its place on. Newer subscriptions than the
+ * delivery are known by their serial number. */
 #include "pubsub/pubsub.h"
 
 #include "base/glob.h"

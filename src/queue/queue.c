@@ -1,3 +1,6 @@
+/* queue: what is done without a command: deliveries that were not seen are taken back; a tick looks
+ * at the queues whose time has come, in that order, ends leases, trims dead letters and wakes
+ * consumers. What cannot be done now, since a row must be read first, is left to the next tick. */
 #include "queue/queue.h"
 
 #include "base/list.h"

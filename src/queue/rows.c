@@ -1,3 +1,5 @@
+/* rows: see rows.h. Each row has a writer and a reader; what was stored may be damaged, so readers
+ * check lengths. Receipts are base64 for URLs of id, version, attempt and queue. */
 #include "queue/rows.h"
 
 #include "codec/base64.h"

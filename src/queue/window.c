@@ -1,3 +1,6 @@
+/* window: a sorted array whose front moves on as messages are taken. A slot beyond what is covered
+ * is not put in, for others before it may be missing; when it has more than WINDOW_MAX, the last
+ * one is let go and the window covers less. */
 #include "queue/window.h"
 
 #include "base/mem.h"

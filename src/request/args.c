@@ -1,3 +1,6 @@
+/* args: see args.h. A key or value that was decoded before (decoded.h, long_words.h) is taken as it
+ * is; others are decoded into the scratch and copied into the request's arena. Also the reads,
+ * commits and replies that commands share. */
 #include "request/args.h"
 
 #include <ctype.h>

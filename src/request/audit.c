@@ -1,3 +1,5 @@
+/* audit: see audit.h. A line that cannot be written does not fail the command: it is counted, and
+ * the log tells of it once a minute at most. */
 #include "request/audit.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* client_info: one line of CLIENT LIST: Redis's flags, then its fields in its order; what only this
+ * server has comes last. */
 #include "request/client_info.h"
 
 #include "access/user.h"

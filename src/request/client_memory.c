@@ -1,3 +1,7 @@
+/* client_memory: see client_memory.h. The sum changes by what a client holds now less what it held
+ * when it was counted last (counted_bytes); `grown` is what may have come since. Only when these
+ * could be too much are all clients measured and, if they are, closed, those that hold most first.
+ */
 #include "request/client_memory.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* command: commands by name, in a hash table with open addressing that is filled before main; and
+ * the life of an env and of a client, most of which is calling each feature (feature.h) in turn. */
 #include "request/command.h"
 #include "request/block.h"
 #include "request/feature.h"

@@ -1,3 +1,6 @@
+/* database: see database.h. The number of a database may be given to another one after a drop, so
+ * the client remembers when its own was created. A command counts against the rate once, however
+ * often it has to wait and run again. */
 #include "request/database.h"
 
 #include "request/block.h"

@@ -1,3 +1,5 @@
+/* decoded: see decoded.h. Words are kept in the order of the input, and commands ask for them in
+ * about that order: the next one is tried first, then a binary search by address. */
 #include "request/decoded.h"
 
 #include "base/mem.h"

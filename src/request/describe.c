@@ -1,3 +1,5 @@
+/* describe: one table gives each flag of a command its words in COMMAND INFO and its ACL category;
+ * where Redis's own lists differ from that, the functions below it say how. */
 #include "request/describe.h"
 
 #include <stdio.h>

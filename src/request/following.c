@@ -1,3 +1,5 @@
+/* following: see following.h. A command that waits keeps the time when it began over all its runs,
+ * so that it answers TRYAGAIN in the end (following_wait). */
 #include "request/following.h"
 
 #include "base/clock.h"

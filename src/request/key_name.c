@@ -1,3 +1,5 @@
+/* key_name: see key_name.h. A bytes part that happens to be UTF-8 gets its path form: as a plain
+ * word it would name the key with that string. */
 #include "request/key_name.h"
 
 #include "codec/key.h"

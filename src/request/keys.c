@@ -1,3 +1,6 @@
+/* keys: two questions. Which of these words are keys: the walk over them (walk.h) says it. Where do
+ * keys stand in any call: that is taken from the plan (plan.h) alone, by counting words for as long
+ * as every step before has a fixed number of them. */
 #include "request/keys.h"
 
 #include "request/walk.h"

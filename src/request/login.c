@@ -1,3 +1,6 @@
+/* login: see login.h. When a user changes, each client that is this user is asked for again: it is
+ * closed when it may not go on, else its blocked command runs again and asks for permission. The
+ * client whose command is running cannot be closed inside of it: it is closed after its reply. */
 #include "request/login.h"
 
 #include "request/block.h"

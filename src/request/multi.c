@@ -1,3 +1,5 @@
+/* multi: the queue, in an arena of its own, within the limits that a transaction has anyway. A
+ * command that cannot be queued spoils the transaction: EXEC refuses it. */
 #include "request/multi.h"
 
 #include "base/mem.h"

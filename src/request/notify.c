@@ -1,3 +1,6 @@
+/* notify: from a commit to messages. Tables give the event of each cause of a mutation, and of the
+ * commands that are called otherwise than what they do. A turn sends for so much work, and the rest
+ * waits in publication.c; when too much waits there, events are lost and the log says so once. */
 #include "request/notify.h"
 
 #include <stdio.h>

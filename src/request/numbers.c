@@ -1,3 +1,5 @@
+/* numbers: see numbers.h. Filled before main; the number of a command is found by its address, in a
+ * hash table with open addressing. */
 #include "request/numbers.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* observe: see observe.h. The statistics get every command; features that watch commands are called
+ * only when one of them could want it, so that most commands cost three comparisons more. */
 #include "request/observe.h"
 
 #include "base/clock.h"

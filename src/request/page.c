@@ -1,3 +1,6 @@
+/* page: see page.h. Entries are kept as they are stored, and written when the reply is sent (a
+ * draft). A page that grows long is written as it comes, so that its limit is one of written bytes.
+ * A cursor is a byte for its format, the fingerprint and the place. */
 #include "request/page.h"
 
 #include "base/htab.h"

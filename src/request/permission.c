@@ -1,3 +1,6 @@
+/* permission: see permission.h. What the words touch (subjects.h) is asked group by group
+ * (access/ask.h); the first no becomes an error in Redis's words. Errors of commands that ran may
+ * name keys and indexes as well: permission_hide takes out what the user may not read. */
 #include "request/permission.h"
 
 #include <string.h>

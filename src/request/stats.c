@@ -1,3 +1,5 @@
+/* stats: counts in rows by number (numbers.h), errors by code; rates are the mean of the last 16
+ * samples. */
 #include "request/stats.h"
 
 #include <stdio.h>

@@ -1,3 +1,6 @@
+/* subjects: see subjects.h. The list grows in the request's arena, in groups, each asked for as one
+ * command. A word that cannot be read adds nothing: the command itself will refuse it, after it is
+ * known that its user may run it. */
 #include "request/subjects.h"
 
 #include "codec/key.h"

@@ -1,3 +1,5 @@
+/* touched: see touched.h. Only sets of data keys are noted, one after the other in one buffer,
+ * twice if they are written twice. */
 #include "request/touched.h"
 
 #include "base/list.h"

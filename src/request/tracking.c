@@ -1,3 +1,6 @@
+/* tracking: see tracking.h. Here: on and off, what a command has read, and a turn's work; what is
+ * sent is tracking_tell.c's. A client that ends has much to be forgotten: it is moved to `ended`,
+ * and a part goes in each turn. */
 #include "request/tracking.h"
 
 #include "base/list.h"

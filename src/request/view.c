@@ -1,3 +1,4 @@
+/* view: see view.h. What the client said (CLIENT VIEW) comes before what its user has. */
 #include "request/view.h"
 
 #include "access/user.h"

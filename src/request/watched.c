@@ -1,3 +1,6 @@
+/* watched: WATCH and UNWATCH, and the comparison that EXEC makes: a key has changed when it came,
+ * went or has another versionstamp. WATCH may wait for a read and then runs again from the start,
+ * so its keys go to a list of their own until all are there. */
 #include "request/watched.h"
 #include "request/shapes.h"
 

@@ -1,3 +1,5 @@
+/* where: a compiled filter (filter/filter.h) as the struct row_filter that scans take
+ * (backend/backend.h), with a count of its references. */
 #include "request/where.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* item: one item: its line and, of a bulk, its bytes. The length of a whole reply is found by
+ * counting the items that are still to come, without recursion. */
 #include "resp/item.h"
 
 bool resp_item_read(struct slice bytes, struct resp_item *out)

@@ -1,3 +1,6 @@
+/* reader: see reader.h. `begin` is where the command starts that is being read and `at` how far it
+ * was read: more bytes go on from there. Arguments are kept as offsets until the command is whole,
+ * since the buffer may move while it arrives. */
 #include "resp/reader.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* writer: see writer.h. Where RESP2 and RESP3 differ, `proto` decides here, so that commands need
+ * not know. */
 #include "resp/writer.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* query_read: the scanner of the query language, one token a call. Quotes, and a colon after the
+ * name of a path, decide what a word is; words and prefixes are counted here, as a bound for what
+ * FTS5 may have to do. */
 #include "search/query_int.h"
 
 #define SHOWN_WORD_BYTES 40

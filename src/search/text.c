@@ -1,3 +1,5 @@
+/* text: the tokenizers, the spec as bytes and back, the text of a value by one walk over it, cut at
+ * TEXT_BYTES_MAX, and the gaps as people see them. */
 #include "search/text.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* text_ops: hands text.c to the backend. TEXT_VERSION rises with every change of what texts are
+ * made of a value: indexes of an older one are filled anew when the store is opened. */
 #include "search/text_ops.h"
 
 #include "search/text.h"

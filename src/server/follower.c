@@ -1,3 +1,7 @@
+/* follower: see follower.h. The cluster's thread makes journal and store and hands them over by the
+ * struct, when it does not look; the loop opens the database in the place of the empty one, and
+ * puts that back when something is lost. A loss is told from within the database, so it is only
+ * noted and acted on in the next poll. */
 #include "server/follower.h"
 
 #include <stdio.h>

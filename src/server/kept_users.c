@@ -1,3 +1,7 @@
+/* kept_users: see kept_users.h. What the thread has found waits in `found` until the loop takes it;
+ * a change is a job whose result is taken before its owner is woken. A process that starts its
+ * program anew hands the users on in a file without a name (memfd), whose number is in the
+ * environment. */
 #include "server/kept_users.h"
 
 #include <stdio.h>

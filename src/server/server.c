@@ -1,3 +1,6 @@
+/* server: see server.h. The order of a start: log, loop, database, commands, users, sockets; of a
+ * stop: connections, cluster, database, commands, loop. Connections hold scans of the database, and
+ * its threads wake the loop until it is closed. */
 #include "server/server.h"
 
 #include <pthread.h>

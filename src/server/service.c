@@ -1,3 +1,4 @@
+/* service: messages to systemd by sd_notify, each only in the state it belongs to. */
 #include "server/service.h"
 
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* users: reads them from one of two places, the aclfile or the configuration, never both, and
+ * writes them there again. Passwords in plain text are wiped as soon as they are users' hashes. */
 #include "server/users.h"
 
 #include "base/file.h"

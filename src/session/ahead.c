@@ -1,3 +1,6 @@
+/* ahead: a look over commands in the buffer, without taking them (resp_reader_peek); their words
+ * are walked by the plan of the command, and keys and values decoded. ahead_fetch remembers how far
+ * keys were fetched, so that each is fetched once. */
 #include "session/ahead.h"
 
 #include "request/arguments.h"

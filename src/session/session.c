@@ -1,3 +1,6 @@
+/* session: see session.h. Arguments lie in the input buffer, so nothing is read while a command
+ * waits. A message that comes while a command runs would land in the middle of its reply: it goes
+ * to `behind`, and follows once the reply has its mark. */
 #include "session/session_int.h"
 
 #include <poll.h>

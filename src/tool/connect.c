@@ -1,3 +1,6 @@
+/* connect: dialling with a time limit, the login, and waiting with poll. hiredis never blocks here:
+ * it has a socket of its own that does not, and is only asked to write and read what can be done at
+ * once. */
 #include "tool/connect.h"
 
 #include <errno.h>

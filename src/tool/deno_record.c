@@ -1,3 +1,6 @@
+/* deno_record: see deno_record.h. A message is written as a record of an export and read again as
+ * one, so that import has one way for both. Its id is made of a hash of Deno's own, and laid out so
+ * that it does not collide with those that a server gives. */
 #include "tool/deno_record.h"
 
 #include <stdio.h>

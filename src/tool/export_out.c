@@ -1,3 +1,5 @@
+/* export_out: bytes gather in `pending` and are written a megabyte at a time; the digest is of what
+ * was written. The file is called <path>.partial until export_out_finish. */
 #include "tool/export_out.h"
 
 #include <stdio.h>

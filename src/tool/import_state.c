@@ -1,3 +1,5 @@
+/* import_state: the lines must come in their order; a file that is of another input or target is
+ * refused. */
 #include "tool/import_state.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* info: a search through the lines of INFO each time: the text is short, and asked of seldom. */
 #include "tool/info.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* input: a buffer that grows until a record is whole, by as much as is in it, so that a long one is
+ * looked at few times. Files are read by offset, standard input as it comes. */
 #include "tool/input.h"
 
 #include <stdio.h>

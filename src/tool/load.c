@@ -1,3 +1,6 @@
+/* load: records become the words of KV.LOAD; a full batch is sent while up to three others wait for
+ * their answers, which come in the order of sending. A batch notes the numbers of its records for
+ * errors, and the place after it for import_state. */
 #include "tool/load.h"
 
 #include <stdio.h>

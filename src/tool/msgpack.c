@@ -1,3 +1,5 @@
+/* msgpack: see msgpack.h. Heads are read here, by the first byte; depth and lengths are checked by
+ * counting the items of open containers. */
 #include "tool/msgpack.h"
 
 #include "base/bytes.h"

@@ -1,3 +1,5 @@
+/* output: JSON with its commas, text without what would move a terminal's cursor, and the end when
+ * nothing reads standard output any more. Tables are sheet.c's, progress is progress.c's. */
 #include "tool/output.h"
 
 #include <errno.h>

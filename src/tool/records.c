@@ -1,3 +1,5 @@
+/* records: writing and reading in both forms. Members are found and kept as they stand; only where
+ * a value ends is looked for, by skipping strings and counting brackets, or by mp_measure. */
 #include "tool/records.h"
 
 #include "codec/base64.h"

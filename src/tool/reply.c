@@ -1,3 +1,4 @@
+/* reply: a reply of names and values, looked up by name and shown as cells (output.h). */
 #include "tool/reply.h"
 
 #include "base/mem.h"

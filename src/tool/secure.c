@@ -1,3 +1,6 @@
+/* secure: see secure.h. The thread polls both sockets and carries what it can: each direction has
+ * one buffer, and its source is read only when that is empty. Either end's close shuts the pair
+ * down, which the rest of the program sees as the end of the connection. */
 #include "tool/secure.h"
 
 #include <arpa/inet.h>

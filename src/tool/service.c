@@ -1,3 +1,6 @@
+/* service: requests are repeated while the failure may be one of the moment; metadata are checked
+ * before anything of them is used, since they go into a URL and headers; an answer is unpacked
+ * within a bound of memory. */
 #include "tool/service.h"
 
 #include <datapath.pb-c.h>

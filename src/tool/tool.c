@@ -1,3 +1,5 @@
+/* tool: what subcommands say when something is wrong, and the ways in which most of them ask the
+ * server and show the reply. The command line is words.c's. */
 #include "tool/tool.h"
 
 #include <stdarg.h>

@@ -1,3 +1,6 @@
+/* top_sample: takes a sample of INFO and the slow log, and works out figures from two of them:
+ * rates from what has grown, the commands that ran in between, and the slowest entries of the slow
+ * log. top.c draws them; JSON is written here. */
 #include "tool/top_int.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* web: one handle of libcurl for all requests, so that connections are used again; what its errors
+ * mean: another time perhaps, or never. URLs are read by libcurl too. */
 #include "tool/web.h"
 
 #include <curl/curl.h>

@@ -1,3 +1,6 @@
+/* broadcast: a change is looked up under every beginning of its name that is as long as some
+ * prefix, and goes into the last block of each. A block that is being told takes nothing more;
+ * telling goes on from where it stopped (`at`), which a member that leaves moves on. */
 #include "tracking/broadcast.h"
 
 #include "base/err.h"

@@ -1,3 +1,6 @@
+/* tracked: a key has a list of its readers, a reader a list of its keys; a table of pairs tells
+ * whether both know each other. A key that is due is out of its table, so that reading it again
+ * makes a new one. A flushed database is taken off whole, and its keys are freed some at a time. */
 #include "tracking/tracked.h"
 
 #include "base/list.h"

@@ -1,3 +1,7 @@
+/* watch: a commit looks up the key and every prefix of it by hash, and goes through the patterns of
+ * its database. Once something is late, all that follows is late as well (but for watchers with
+ * is_once), so that each gets changes in order; a key that is late twice is told once, as of the
+ * later. */
 #include "watch/watch.h"
 
 #include "base/glob.h"

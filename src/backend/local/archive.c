@@ -1,3 +1,6 @@
+/* archive: see archive.h. Each change of the manifest takes the lock and reads the manifest anew,
+ * as other servers and restores write it too. A file gets its name first and its line then; what is
+ * too old loses its line first. Figures for other threads are a copy under a mutex. */
 #include "backend/local/archive.h"
 
 #include <pthread.h>

@@ -1,3 +1,6 @@
+/* archive_journal: replays the segments of a plan in order, up to the target, and leaves out the
+ * databases that the base does not have. All else that a journal can be asked for is refused or
+ * does nothing. */
 #include "backend/local/archive_journal.h"
 
 #include <stdio.h>

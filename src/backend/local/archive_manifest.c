@@ -1,3 +1,6 @@
+/* archive_manifest: the file, line by line, and the lists that it becomes. A plan follows the chain
+ * of timelines from the first to the one that is asked for, each up to where the next begins, and
+ * goes along each as far as its segments have no gap. */
 #include "backend/local/archive_manifest.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* journal_format: headers and batches into bytes and back, with their checksums. */
 #include "backend/local/journal_format.h"
 #include "base/bytes.h"
 

@@ -1,3 +1,4 @@
+/* lineage: a list of gaps. A fork to before an earlier gap swallows it. */
 #include "backend/local/lineage.h"
 
 #include "backend/local/archive_manifest.h"

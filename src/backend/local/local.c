@@ -1,3 +1,5 @@
+/* local: the order of opening: the lock of the directory, the store, the archive, the journal,
+ * which gets the lock and gives it back when it is closed. */
 #include "backend/local/local.h"
 
 #include "backend/local/archive.h"

@@ -1,3 +1,5 @@
+/* page_sum: the sum of a page, and SQLite's own sum of a frame of the write-ahead log, which is
+ * computed here again in the byte order that the log's header names. */
 #include "backend/local/page_sum.h"
 #include "base/bytes.h"
 

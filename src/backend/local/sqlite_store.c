@@ -1,3 +1,6 @@
+/* sqlite_store: opening, creating and closing, the statements of the writer, and the table of
+ * functions. The header is checked before SQLite opens the file: a file that is not ours, or is of
+ * another format, must not be touched. Reads are store_read.c's. */
 #include <stdio.h>
 
 #include "backend/local/page_sum.h"

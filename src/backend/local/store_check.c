@@ -1,3 +1,6 @@
+/* store_check: the entries in one ordered walk, against the ranges that are forgotten, the large
+ * values and the counts; the small tables by statements each row of which is something wrong. Text
+ * indexes are checked last, and only when all entries could be read. */
 #include "backend/local/store_check.h"
 
 #include <stdarg.h>

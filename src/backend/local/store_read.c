@@ -1,3 +1,7 @@
+/* store_read: readers: one key, many, ranges, snapshots. The subtle part is where a database lies
+ * (store_place.c): it may be moved between reading that and reading the row. A serial number that
+ * the writer makes odd while it moves one, and SQLite's data version, tell; then it is read again.
+ */
 
 #include "backend/local/store_int.h"
 #include "backend/local/vfs.h"

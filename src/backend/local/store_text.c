@@ -1,3 +1,6 @@
+/* store_text: see store_text.h. A list in memory mirrors the table `text`; changes of it happen
+ * within transactions of the store, so after a rollback the list is read again. Filling takes a
+ * slice of entries and saves its position in the same transaction. */
 #include "backend/local/store_text.h"
 
 #include <inttypes.h>

@@ -1,3 +1,6 @@
+/* vfs: see vfs.h. A file of SQLite wraps the file of the VFS below it. Which page was damaged is
+ * noted for each thread, because SQLite hands only a code on. When the host breaks, vfs_give_back
+ * closes what is open below SQLite's connections, which no call may touch any more. */
 #include "backend/local/vfs.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* nodes: a meeting is one upsert of the own row, which also tells which process wrote it before,
+ * and one read of all others. A beat counts by when it was seen to change; a row that never moves
+ * may be this node's own, from an earlier start, and is no twin. */
 #include "backend/postgres/nodes.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* pg_follow: see pg_follow.h. A thread looks at the end of the log and gathers transactions; the
+ * loop gives them to the owner, some in each poll, and asks for the next look when they are used
+ * up. What was read counts only if the connection is the same at the end as when it was found safe.
+ */
 #include "backend/postgres/pg_follow.h"
 
 #include "backend/postgres/pg_walk.h"

@@ -1,3 +1,5 @@
+/* pg_hosts: lists of host, hostaddr and port are rotated together, so that they keep belonging to
+ * one another. */
 #include "backend/postgres/pg_hosts.h"
 
 #include <string.h>

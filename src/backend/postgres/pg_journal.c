@@ -1,3 +1,6 @@
+/* pg_journal: the loop's side: filling and sealing batches, the lease, blocks of versions, what may
+ * be let go. Up to two appends are under way (their statements: pg_append.c); they end in the order
+ * in which they were sent, and after one failed no later one is acknowledged. */
 #include "backend/postgres/pg_journal_int.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* pg_params: all parameters in one buffer, with their offsets, since it may move while it grows. */
 #include "backend/postgres/pg_params.h"
 #include "base/bytes.h"
 

@@ -1,3 +1,6 @@
+/* pg_store: opening and closing, and the two tables of functions: of a node that leads, and of one
+ * that follows, which writes no rows. The calls themselves are in pg_read.c, pg_apply.c,
+ * pg_clean.c, pg_copy.c and pg_texts.c. */
 #include "backend/postgres/pg_store_int.h"
 
 #include "backend/text.h"

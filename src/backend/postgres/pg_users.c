@@ -1,3 +1,5 @@
+/* pg_users: a write names the epoch of this node, so that only the leader's is done. It is repeated
+ * while PostgreSQL is away: written twice, the whole text is the same. */
 #include "backend/postgres/pg_users.h"
 
 #include "base/mem.h"

@@ -1,3 +1,6 @@
+/* pg_walk: rows come in chunks of about 8 MB, and with pg_walk_ahead the next chunk is fetched by a
+ * second connection meanwhile: then the two connections change places. Each part is checked against
+ * its checksum, and the parts of a batch are put together. */
 #include "backend/postgres/pg_walk.h"
 
 #include "backend/postgres/term.h"

@@ -1,3 +1,4 @@
+/* postgres: opens the store and the journal under one term, and frees the term when that fails. */
 #include "backend/postgres/postgres.h"
 
 static struct pg_journal_options journal_options(const struct postgres_options *o)

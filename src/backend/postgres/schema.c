@@ -1,3 +1,6 @@
+/* schema: the tables as statements that may all be done again, in order; a newer format is only
+ * more of them. Two nodes may make them at once: what one of them then meets in PostgreSQL's
+ * catalog is no error, and it begins again. */
 #include "backend/postgres/schema.h"
 
 #include "base/clock.h"

@@ -1,3 +1,7 @@
+/* term: see term.h; term_look.c reads the row, term_lost.c gives up. Each statement names the epoch
+ * and beat that it expects. One whose answer does not come may have been done: a take-over looks
+ * again and claims the row, a renewal is repeated with the same new beat, which counts as its own.
+ * Every lease counts from before its statement was sent. */
 #include "backend/postgres/term.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* docs: the reply of COMMAND DOCS, written from the table of commands and the syntax of each one's
+ * arguments (request/syntax.h). redis-cli is strict about the types of its parts. */
 #include "command/catalog/docs.h"
 
 #include "request/describe.h"

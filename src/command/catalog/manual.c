@@ -1,3 +1,5 @@
+/* manual: goes over the table of commands group by group, and over the table of error codes, and
+ * writes Markdown and C of them. */
 #include "command/catalog/manual.h"
 
 #include <ctype.h>

@@ -1,3 +1,6 @@
+/* watch_group: groups come with their first member and go with the last. A group's name is all that
+ * makes its messages what they are: kind, protocol, format, writer, what is watched and the
+ * channel. When the last member leaves, what is kept is freed some at a time. */
 #include "command/channel/watch_group_int.h"
 
 #include "base/list.h"

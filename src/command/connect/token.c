@@ -1,3 +1,6 @@
+/* token: see token.h. The signature is compared first, in constant time; what a token says is
+ * looked at only then. connect_uuid is made of the same secret, so it stays the same and cannot be
+ * guessed. */
 #include "command/connect/token.h"
 
 #include <openssl/crypto.h>

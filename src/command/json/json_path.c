@@ -1,3 +1,6 @@
+/* json_path: a path becomes steps; finding one walks over the text that value_to_json wrote, which
+ * is known to be good: strings are skipped, brackets counted, and the value of a step that matches
+ * is entered without being walked over. */
 #include "command/json/json_path.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* memory: the figures, from the allocator, /proc and the backend, and the command MEMORY, which
+ * shows them. */
 #include "command/observe/memory.h"
 
 #include <sys/resource.h>

@@ -1,3 +1,6 @@
+/* again: of each reply a hash was kept, and of replies that are times to live the number, which may
+ * have become smaller meanwhile. In the other replies the version is put back to the stand-in
+ * before they are compared. */
 #include "command/script/again.h"
 
 #include "base/clock.h"

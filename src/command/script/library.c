@@ -1,3 +1,6 @@
+/* library: rows, and what code registers, which is found by running it in a sandbox of its own.
+ * Compiled functions are references into the sandbox of the loop: they are good for one version of
+ * the row and one sandbox, and are made again when either is another. */
 #include "command/script/library.h"
 
 #include <ctype.h>

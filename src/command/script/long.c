@@ -1,3 +1,7 @@
+/* long: see long.h. The thread hands words over by moving to CALLING and waits on a condition; the
+ * loop answers by moving back. To end a script the loop sets `stop`, which only the first reason
+ * does, and wakes the thread. An abandoned run belongs to its job, which frees it in job_done, on
+ * the loop thread. */
 #include "command/script/long.h"
 
 #include <pthread.h>

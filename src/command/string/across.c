@@ -1,3 +1,5 @@
+/* across: within EXEC or a script the operations go to its overlay; else to one that is made here
+ * and committed, so that either all databases change or none. */
 #include "command/string/across.h"
 
 #include "command/string/string_int.h"
