@@ -6,7 +6,7 @@
  *   GATHERING --all keys of the memtables there were are in the filter--> FILLING
  *   FILLING --all keys of the store are in the filter--> ON
  *   ON --there are far more keys than it was made for--> GATHERING, of a larger one
- *   any of them --too many keys for the memory that it may have, or damage--> NEVER
+ *   OFF, FILLING, ON --too many keys for the memory that it may have, or damage--> NEVER
  *
  * It never says that a key is absent which the store has: from GATHERING on each key that is
  * committed goes into it; what was committed before is in a memtable that is gathered, or was

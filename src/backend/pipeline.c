@@ -317,7 +317,7 @@ static void waiters_drop(struct pipeline *p)
 static void workers_free(struct pipeline *p)
 {
     worker_free(p->workers.store);
-    worker_free(p->workers.slow); /* before query_worker, which frees what its scans held */
+    worker_free(p->workers.slow); /* before workers.query, which frees what its scans held */
     worker_free(p->workers.query);
     p->workers.query = p->workers.slow = p->workers.store = NULL;
 }

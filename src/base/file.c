@@ -203,32 +203,32 @@ enum err file_read_all(const char *path, struct buf *out, size_t bytes_max, stru
     return r;
 }
 
-/* The directory part of a path, for its sync; "." when there is none. */
-static void path_parent(const char *path, struct buf *out)
+/* Of the directory that the path is in. */
+static enum err sync_parent(const char *path, struct error *e)
 {
     const char *slash = strrchr(path, '/');
-    if (slash == NULL) {
-        buf_append(out, ".", 2);
-        return;
-    }
-    buf_append(out, path, slash == path ? 1 : (size_t)(slash - path));
-    buf_append_byte(out, '\0');
+    struct buf parent;
+    if (slash == NULL) return dir_sync(".", e);
+    buf_init(&parent);
+    buf_append(&parent, path, slash == path ? 1 : (size_t)(slash - path));
+    buf_append_byte(&parent, '\0');
+    enum err r = parent.is_failed
+                     ? error_set(e, ERR_NOMEM, "no memory to sync the directory of %s", path)
+                     : dir_sync((char *)parent.data, e);
+    buf_fini(&parent);
+    return r;
 }
 
 /* By way of path.tmp, which gets these permissions; 0 = what the umask leaves. */
 static enum err write_beside(const char *path, struct slice bytes, mode_t mode, struct error *e)
 {
     struct buf tmp;
-    struct buf parent;
     struct file f = {.fd = -1};
     buf_init(&tmp);
-    buf_init(&parent);
     buf_printf(&tmp, "%s.tmp", path);
     buf_append_byte(&tmp, '\0');
-    path_parent(path, &parent);
     enum err r = OK;
-    if (tmp.is_failed || parent.is_failed)
-        r = error_set(e, ERR_NOMEM, "no memory to write %s", path);
+    if (tmp.is_failed) r = error_set(e, ERR_NOMEM, "no memory to write %s", path);
     if (r == OK) r = file_open(&f, (char *)tmp.data, FILE_WRITE_NEW, e);
     bool has_tmp = r == OK;
     if (r == OK && mode != 0 && fchmod(f.fd, mode) != 0) r = file_error(e, "chmod", f.path, errno);
@@ -236,10 +236,9 @@ static enum err write_beside(const char *path, struct slice bytes, mode_t mode, 
     if (r == OK) r = file_sync(&f, e);
     if (r == OK) r = file_rename((char *)tmp.data, path, e);
     if (r != OK && has_tmp) unlink((char *)tmp.data);
-    if (r == OK) r = dir_sync((char *)parent.data, e);
+    if (r == OK) r = sync_parent(path, e);
     file_close(&f);
     buf_fini(&tmp);
-    buf_fini(&parent);
     return r;
 }
 
@@ -319,6 +318,12 @@ enum err file_rename(const char *from, const char *to, struct error *e)
     if (fault_hit("file.rename")) return file_error(e, "rename", from, EIO);
     if (rename(from, to) != 0) return file_error(e, "rename", from, errno);
     return OK;
+}
+
+enum err file_rename_synced(const char *from, const char *to, struct error *e)
+{
+    enum err r = file_rename(from, to, e);
+    return r == OK ? sync_parent(to, e) : r;
 }
 
 enum err file_remove(const char *path, struct error *e)

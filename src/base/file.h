@@ -1,6 +1,6 @@
-/* file: the program's access to files, each call a fault point ("file.write", "file.sync", ...), so
- * that a test can fail the nth. Every error says which file and why. Any thread; a file is used by
- * one thread at a time.
+/* file: the program's access to files. Opening, reading, writing, syncing, renaming and removing
+ * are fault points ("file.write", "file.sync", ...), so that a test can fail the nth. Every error
+ * says which file and why. Any thread; a file is used by one thread at a time.
  *
  * An observer (tests only) of the thread's host is told of every write and sync: the simulation
  * keeps from it what a power failure may take back.
@@ -63,6 +63,8 @@ bool file_is_open_to_others(const char *path, bool with_group);
 ERR_MUST_USE enum err file_chmod(const char *path, unsigned mode, struct error *e);
 
 ERR_MUST_USE enum err file_rename(const char *from, const char *to, struct error *e);
+/* The same, and the directory of `to` is synced: a power failure does not undo it. */
+ERR_MUST_USE enum err file_rename_synced(const char *from, const char *to, struct error *e);
 ERR_MUST_USE enum err file_remove(const char *path, struct error *e);
 ERR_MUST_USE enum err dir_make(const char *path, struct error *e);
 /* A new directory that only the owner may enter: `path` ends with XXXXXX, which become letters. */

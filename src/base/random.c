@@ -2,6 +2,7 @@
  * sequences that can be repeated. */
 #include "base/random.h"
 
+#include <errno.h>
 #include <sys/random.h>
 
 #include "base/err.h"
@@ -11,6 +12,7 @@ void random_system(void *out, size_t bytes)
     uint8_t *p = out;
     while (bytes > 0) {
         ssize_t n = getrandom(p, bytes, 0);
+        if (n < 0 && errno == EINTR) continue;
         if (n < 0) die("getrandom failed");
         p += n;
         bytes -= (size_t)n;

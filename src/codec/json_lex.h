@@ -11,7 +11,7 @@ struct json {
     const uint8_t *start; /* of the text; offsets in errors count from here */
     const uint8_t *at;
     const uint8_t *end;
-    enum err code;       /* of errors: ERR_KEY or ERR_VALUE */
+    enum err code;       /* of errors: ERR_KEY, ERR_VALUE, .. */
     const char *subject; /* first words of an error: "invalid key" */
     struct error *e;     /* may be NULL */
 };

@@ -234,12 +234,12 @@ ERR_MUST_USE enum err engine_get(struct engine *g, struct overlay *o, struct sli
 /* The first database from `from` on that has something, as the overlay (may be NULL) has it; one
  * that it flushed counts. False: there is none. */
 bool engine_database_next(struct engine *g, const struct overlay *o, uint32_t from, uint16_t *out);
-/* Transaction time of what is evaluated now. */
 /* The entries of user data in a database, also those that have expired and are not yet removed.
  * With an overlay, as the transaction has them; else always OK. ERR_WAIT: what it wrote is looked
  * up. */
 ERR_MUST_USE enum err engine_count(struct engine *g, struct overlay *o, uint16_t database,
                                    uint64_t *out, struct waiter *w, struct error *e);
+/* Transaction time of what is evaluated now. */
 int64_t engine_time_ms(struct engine *g);
 /* What of a stored value counts against value_bytes_max: of bytes and text that are all of it,
  * their own bytes, as the client sent them. */

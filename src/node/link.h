@@ -1,6 +1,6 @@
 /* link: a connection to the leader for one client's connection: both nodes prove that they know the
  * secret, the client is handed on, and the leader agrees. What is said is KV.LINK
- * (command/admin/link.c):
+ * (node/accept.c):
  *
  *   LINK_GREETING   KV.LINK BEGIN <nonce>               -> <nonce of the leader> <proof>
  *   LINK_HANDING    KV.LINK PASS <proof> <the client>   -> OK

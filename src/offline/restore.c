@@ -333,7 +333,7 @@ static enum err finish(struct restoring *x, struct lineage *l, struct error *e)
     if (r == OK) r = versions_file_write(part, id, k->start, e);
     if (r == OK) r = leave_notes(x, e);
     if (r == OK) r = dir_sync(part, e);
-    if (r == OK) r = file_rename(part, k->to, e);
+    if (r == OK) r = file_rename_synced(part, k->to, e);
     return r;
 }
 

@@ -59,12 +59,11 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
 
 /* ---- telling ---- */
 
-/* Words that were passed, while all of them are in fixed places; else SIZE_MAX. */
 struct placing {
     const struct command *command;
     struct key_spec *specs;
     size_t count;
-    size_t at;
+    size_t at;             /* words that were passed; SIZE_MAX: not all are in fixed places */
     int numbers[KEYS_MAX]; /* of the spec of each key, in the order of the words */
     size_t keys;
 };

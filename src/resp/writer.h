@@ -36,7 +36,7 @@ void resp_map(struct resp_writer *w, size_t pairs);
 void resp_set(struct resp_writer *w, size_t count);
 /* A push in RESP3 (message kind and its parts), an array in RESP2. */
 void resp_push(struct resp_writer *w, size_t count);
-/* A double in RESP3, a bulk in RESP2; the shortest text that reads back as the same. */
+/* A double in RESP3, a bulk in RESP2; of 15 digits when they read back as the same, else 17. */
 void resp_double(struct resp_writer *w, double value);
 /* A boolean in RESP3, 0 or 1 in RESP2. */
 void resp_bool(struct resp_writer *w, bool value);

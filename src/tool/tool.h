@@ -3,7 +3,7 @@
  * `foreign` with it. A subcommand is a row of a table (main.c) and a function in a file of its own.
  *
  * What a person or a script asked for goes to standard output (output.h); errors, warnings and
- * progress (progress.h) go to standard error.
+ * progress (output.h) go to standard error.
  */
 #ifndef TOOL_TOOL_H
 #define TOOL_TOOL_H

@@ -8,8 +8,8 @@
 #include "base/sparse.h"
 #include "engine/engine.h"
 
-/* A table that grows moves all that it has, within a turn of the loop: so there are many small ones
- * for a large one, by the upper bits of the hash. */
+/* Many small tables for a large one, by the upper bits of the hash: each grows apart from the
+ * others. */
 #define SHARDS 64
 
 struct tracked_database;

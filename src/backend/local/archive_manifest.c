@@ -322,7 +322,8 @@ struct chain_link {
     uint64_t until;
 };
 
-/* From the first timeline to this one. NULL: a parent is not known, or they go in a circle. */
+/* From the first timeline to this one; a part of it when a parent is not known, or they go in a
+ * circle. */
 static struct chain_link *chain_of(const struct manifest *m, uint32_t timeline, uint64_t until,
                                    size_t *count)
 {

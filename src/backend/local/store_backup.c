@@ -117,16 +117,10 @@ enum err store_backup_begin(const char *path, struct buf *part, struct error *e)
 static enum err into_place(const char *part, const char *path, struct error *e)
 {
     struct file f = {.fd = -1};
-    struct buf dir;
-    buf_init(&dir);
-    directory_of(path, &dir);
     enum err r = file_open(&f, part, FILE_WRITE_OLD, e);
     if (r == OK) r = file_sync(&f, e);
     file_close(&f);
-    if (r == OK) r = file_rename(part, path, e);
-    if (r == OK) r = dir_sync((char *)dir.data, e);
-    buf_fini(&dir);
-    return r;
+    return r == OK ? file_rename_synced(part, path, e) : r;
 }
 
 enum err store_backup_end(const char *part, const char *path, enum err result, struct error *e)

@@ -30,7 +30,7 @@ ERR_MUST_USE enum err nodes_meet(struct nodes *n, struct error *e);
 /* Why PostgreSQL does not answer this node (pg_why.h). Blocks. */
 ERR_MUST_USE enum err nodes_why(struct nodes *n, char *out, size_t size, struct error *e);
 /* Another node that is up has this one's name, or its address: what to do; "" = none has. Borrowed
- * likewise. */
+ * until the next nodes_meet. */
 const char *nodes_twin(const struct nodes *n);
 /* The others, by name; at most NODES_MAX. Borrowed until the next nodes_meet. */
 const struct node_seen *nodes_others(const struct nodes *n, size_t *count);

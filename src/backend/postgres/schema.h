@@ -9,7 +9,7 @@
  *   tupled_count    how much of each database there is (store_counts.h)
  *   tupled_garbage  ranges of keys whose entries up to a version are not there any more, and are
  *                   removed bit by bit
- *   tupled_node     the nodes that are there, and since when not (nodes.h)
+ *   tupled_node     the nodes that are there, each with its beat (nodes.h)
  *   tupled_users    the users of all nodes, as one text (pg_users.h)
  *   tupled_secret   what nodes prove to each other that they know (src/node/proof.h)
  *

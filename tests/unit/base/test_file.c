@@ -147,9 +147,8 @@ static void every_fault_point_gives_its_error_and_names_the_file(void **state)
         if (r == OK) r = file_truncate(&f, 1, &e);
         if (r == OK) r = file_sync(&f, &e);
         file_close(&f);
-        if (r == OK) r = file_rename(in_dir("p"), in_dir("q"), &e);
+        if (r == OK) r = file_rename_synced(in_dir("p"), in_dir("q"), &e);
         if (r == OK) r = file_remove(in_dir("q"), &e);
-        if (r == OK) r = dir_sync(dir, &e);
         assert_true(fault_was_hit());
         fault_arm("", 0, false);
         assert_int_equal(r, points[i].code);
