@@ -380,7 +380,7 @@ build/$(1)/flags: FORCE
 build/$(1)/objects: FORCE
 	$$(call stamp,$$@,$$(OBJS_$(1)) $$(HELP_$(1)))
 
-$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard src/http/connect*.c src/tool/from_connect.c src/tool/service.c)): | $(PROTO_SRC)
+$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard src/http/connect*.c src/tool/from_connect.c src/tool/kv_connect.c)): | $(PROTO_SRC)
 build/$(1)/obj/src/%.o: src/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	@echo "  cc   $(1) $$<"

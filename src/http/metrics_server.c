@@ -1,7 +1,7 @@
 /* metrics_server: the process, its clients, the commands. */
 #include <sys/resource.h>
 
-#include "access/log.h"
+#include "access/access_log.h"
 #include "command/observe/info.h"
 #include "command/observe/memory.h"
 #include "http/metrics_int.h"

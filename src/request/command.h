@@ -65,7 +65,7 @@ struct arguments;    /* arguments.h */
 struct decoded;      /* decoded.h */
 struct users;        /* access/users.h */
 struct user;
-struct access_log; /* access/log.h */
+struct access_log; /* access/access_log.h */
 struct line_file;  /* base/line_file.h */
 
 /* CLIENT VIEW: see view.h. */

@@ -5,7 +5,7 @@
 #ifndef REQUEST_LOGIN_H
 #define REQUEST_LOGIN_H
 
-#include "access/log.h"
+#include "access/access_log.h"
 #include "access/users.h"
 #include "request/command.h"
 

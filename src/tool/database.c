@@ -1,7 +1,7 @@
 /* database: `tupledctl db`. */
 #include "tool/commands.h"
 #include "tool/output.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 #define DATABASE_WORDS 16
 

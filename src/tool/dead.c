@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "tool/commands.h"
 #include "tool/output.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 #define DEAD_PAGE "500"
 #define DEAD_WORDS_MAX 100000

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "tool/export_int.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 #define EXPORT_QUEUE_PAGE "500"
 #define EXPORT_QUEUE_PASSES 3

@@ -11,7 +11,7 @@
 #include "base/htab.h"
 #include "base/mem.h"
 #include "tool/deno_record.h"
-#include "tool/service.h"
+#include "tool/kv_connect.h"
 #include "tool/web.h"
 
 #define REMOTE_LIMIT 1000                    /* entries of a page, as the service has it */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tool/import_int.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 #define IMPORT_WORDS_MAX 80 /* of KV.INDEX CREATE */
 

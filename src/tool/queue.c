@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "tool/commands.h"
 #include "tool/output.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 const struct tool_option queue_options[] = {
     {"--count", 0, "N", "peek: how many messages (default: 10)"},

@@ -7,7 +7,7 @@
 #ifndef TOOL_SECURE_H
 #define TOOL_SECURE_H
 
-#include "tool/connect.h"
+#include "tool/wire.h"
 
 struct secure;
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "tool/output.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 #define TOOL_TEXT_BYTES 2048
 

@@ -9,8 +9,8 @@
 #define TOOL_TOOL_H
 
 #include "base/arena.h"
-#include "tool/connect.h"
 #include "tool/status.h"
+#include "tool/wire.h"
 
 struct tool_option {
     const char *name;  /* "--wait" */

@@ -2,9 +2,9 @@
 #ifndef TOOL_TOP_INT_H
 #define TOOL_TOP_INT_H
 
-#include "tool/connect.h"
 #include "tool/output.h"
 #include "tool/tool.h"
+#include "tool/wire.h"
 
 enum { TOP_INFO, TOP_COMMANDS, TOP_LATENCY, TOP_SLOW, TOP_REPLIES };
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
-#include "tool/connect.h"
+#include "tool/wire.h"
 
 static int url_hex(uint8_t c)
 {

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "tool/commands.h"
 #include "tool/output.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 #define USER_PASSWORD_BYTES_MAX 16384
 

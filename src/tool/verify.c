@@ -2,7 +2,7 @@
  */
 #include "tool/commands.h"
 #include "tool/output.h"
-#include "tool/reply.h"
+#include "tool/wire_map.h"
 
 #define VERIFY_LOOK_MS 100
 

@@ -1,4 +1,4 @@
-/* acl_log: ACL LOG: what was refused to whom, and logins that failed (access/log.h). */
+/* acl_log: ACL LOG: what was refused to whom, and logins that failed (access/access_log.h). */
 #include "base/clock.h"
 #include "command/access/acl_int.h"
 #include "request/login.h"

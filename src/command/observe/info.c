@@ -4,7 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "access/log.h"
+#include "access/access_log.h"
 #include "base/clock.h"
 #include "command/observe/info.h"
 #include "command/observe/memory.h"

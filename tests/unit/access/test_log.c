@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "access/log.h"
+#include "access/access_log.h"
 #include "base/clock.h"
 
 static void refuse(struct access_log *log, enum access_log_reason reason, const char *object,

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tool/service.h"
+#include "tool/kv_connect.h"
 
 static void is_time(const char *text, int64_t wanted)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tool/connect.h"
+#include "tool/wire.h"
 
 static struct arena arena;
 static struct wire_options o;

@@ -1,7 +1,7 @@
-/* connect: dialling with a time limit, the login, and waiting with poll. hiredis never blocks here:
+/* wire: dialling with a time limit, the login, and waiting with poll. hiredis never blocks here:
  * it has a socket of its own that does not, and is only asked to write and read what can be done at
  * once. */
-#include "tool/connect.h"
+#include "tool/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

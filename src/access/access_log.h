@@ -1,9 +1,9 @@
-/* access/log: what was refused, newest first, for ACL LOG: commands, keys, channels and databases
+/* access_log: what was refused, newest first, for ACL LOG: commands, keys, channels and databases
  * that a user had no right to, and logins that failed. The same within a minute is one entry with a
  * count. Bounded; belongs to the loop thread.
  */
-#ifndef ACCESS_LOG_H
-#define ACCESS_LOG_H
+#ifndef ACCESS_ACCESS_LOG_H
+#define ACCESS_ACCESS_LOG_H
 
 #include "base/slice.h"
 

@@ -1,7 +1,7 @@
-/* service: requests are repeated while the failure may be one of the moment; metadata are checked
- * before anything of them is used, since they go into a URL and headers; an answer is unpacked
- * within a bound of memory. */
-#include "tool/service.h"
+/* kv_connect: requests are repeated while the failure may be one of the moment; metadata are
+ * checked before anything of them is used, since they go into a URL and headers; an answer is
+ * unpacked within a bound of memory. */
+#include "tool/kv_connect.h"
 
 #include <datapath.pb-c.h>
 #include <poll.h>

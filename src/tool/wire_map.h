@@ -1,10 +1,11 @@
-/* reply: replies that name what they hold, [name, value, name, value, ...], and how they are shown.
+/* wire_map: replies that name what they hold, [name, value, name, value, ...], and how they are
+ * shown.
  */
-#ifndef TOOL_REPLY_H
-#define TOOL_REPLY_H
+#ifndef TOOL_WIRE_MAP_H
+#define TOOL_WIRE_MAP_H
 
-#include "tool/connect.h"
 #include "tool/output.h"
+#include "tool/wire.h"
 
 struct tool;
 

@@ -1,4 +1,4 @@
-/* connect: a connection to the server, over hiredis's reader and writer. hiredis only cuts replies
+/* wire: a connection to the server, over hiredis's reader and writer. hiredis only cuts replies
  * out of bytes and makes bytes of commands; dialling, time limits and TLS (secure.h) are done here,
  * so that it can be said what went wrong, and so that a wait can be ended.
  *
@@ -11,8 +11,8 @@
  *
  * A connection that broke stays so: every call says it again, and wire_why says why.
  */
-#ifndef TOOL_CONNECT_H
-#define TOOL_CONNECT_H
+#ifndef TOOL_WIRE_H
+#define TOOL_WIRE_H
 
 #include <hiredis/hiredis.h>
 

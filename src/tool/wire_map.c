@@ -1,5 +1,5 @@
-/* reply: a reply of names and values, looked up by name and shown as cells (output.h). */
-#include "tool/reply.h"
+/* wire_map: a reply of names and values, looked up by name and shown as cells (output.h). */
+#include "tool/wire_map.h"
 
 #include "base/mem.h"
 #include "tool/tool.h"

@@ -1,6 +1,6 @@
-/* access/log: a list, the oldest first. A new entry is compared with the newest few; one that is
+/* access_log: a list, the oldest first. A new entry is compared with the newest few; one that is
  * the same moves to the end and counts. */
-#include "access/log.h"
+#include "access/access_log.h"
 
 #include "base/clock.h"
 #include "base/list.h"

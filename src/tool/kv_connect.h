@@ -1,4 +1,4 @@
-/* service: a KV Connect service (versions 1 to 3), as its client. First it is asked, with the
+/* kv_connect: a KV Connect service (versions 1 to 3), as its client. First it is asked, with the
  * access token, where its data is and for a token to read it (metadata); then pages are read there.
  * The token is renewed before it ends, and when it is refused.
  *
@@ -8,8 +8,8 @@
  *
  * Pauses are random, around a time that doubles, so that many clients do not come back at once.
  */
-#ifndef TOOL_SERVICE_H
-#define TOOL_SERVICE_H
+#ifndef TOOL_KV_CONNECT_H
+#define TOOL_KV_CONNECT_H
 
 #include "tool/tool.h"
 

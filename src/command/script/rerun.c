@@ -1,7 +1,7 @@
-/* again: of each reply a hash was kept, and of replies that are times to live the number, which may
+/* rerun: of each reply a hash was kept, and of replies that are times to live the number, which may
  * have become smaller meanwhile. In the other replies the version is put back to the stand-in
  * before they are compared. */
-#include "command/script/again.h"
+#include "command/script/rerun.h"
 
 #include "base/clock.h"
 

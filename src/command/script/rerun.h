@@ -1,11 +1,11 @@
-/* again: the commands of a script that took long, run once more in one turn: would the script have
+/* rerun: the commands of a script that took long, run once more in one turn: would the script have
  * got the same replies in it? Then it would have done the same (long.h).
  *
  * While the script ran the version of its commit was not known: its entries had another one, the
  * stand-in. Where the text of that stands in a word of a command, the commit's own is put.
  */
-#ifndef COMMAND_SCRIPT_AGAIN_H
-#define COMMAND_SCRIPT_AGAIN_H
+#ifndef COMMAND_SCRIPT_RERUN_H
+#define COMMAND_SCRIPT_RERUN_H
 
 #include "command/script/script_int.h"
 
