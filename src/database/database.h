@@ -44,7 +44,8 @@ struct database {
     /* Since the start. */
     uint64_t operations;     /* commands */
     uint64_t throttled;      /* of them, those that had to wait for the rate */
-    int64_t free_us;         /* monotonic: when the bucket is full again */
+    int64_t free_us;         /* monotonic: when the bucket is full again ... */
+    uint64_t free_rest;      /* ... and this part of a us later, in units of 1 / limits.rate */
     uint64_t exact_from;     /* its figures are exact once this version is in the store */
     struct waiter_list late; /* commands that wait for the rate */
 };

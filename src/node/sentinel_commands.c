@@ -48,10 +48,12 @@ static bool knows_no_users(struct sentinel_call *c)
 static bool login(struct sentinel_call *c, struct slice name, struct slice password)
 {
     if (knows_no_users(c)) return false;
-    c->is_known = users_login(c->facts->node->env->users, name, password) != NULL;
-    if (!c->is_known)
+    if (users_login(c->facts->node->env->users, name, password) == NULL) {
         refuse(c, ERR_WRONGPASS, "invalid username-password pair or user is disabled.");
-    return c->is_known;
+        return false;
+    }
+    c->is_known = true;
+    return true;
 }
 
 static void run_auth(struct sentinel_call *c)
@@ -63,9 +65,17 @@ static void run_auth(struct sentinel_call *c)
     }
 }
 
-static void set_name(struct sentinel_call *c, struct slice name)
+/* A name is a part of the line of CLIENT LIST. */
+static bool set_name(struct sentinel_call *c, struct slice name)
 {
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] > ' ' && name.data[i] <= '~') continue;
+        refuse(c, ERR_SYNTAX,
+               "Client names cannot contain spaces, newlines or special characters.");
+        return false;
+    }
     snprintf(c->name, sizeof c->name, "%.*s", (int)name.len, (const char *)name.data);
+    return true;
 }
 
 static void write_pair(struct sentinel_call *c, const char *name, const char *value)
@@ -86,7 +96,7 @@ static void run_hello(struct sentinel_call *c)
             if (!login(c, c->argv[i + 1], c->argv[i + 2])) return;
             i += 3;
         } else if (is_word(c, i, "SETNAME") && i + 1 < c->argc) {
-            set_name(c, c->argv[i + 1]);
+            if (!set_name(c, c->argv[i + 1])) return;
             i += 2;
         } else {
             refuse(c, ERR_SYNTAX, "Syntax error in HELLO");
@@ -142,8 +152,7 @@ static void run_client(struct sentinel_call *c)
     } else if (is_word(c, 1, "GETNAME")) {
         resp_bulk_str(&c->w, c->name);
     } else if (is_word(c, 1, "SETNAME") && c->argc == 3) {
-        set_name(c, c->argv[2]);
-        resp_simple(&c->w, "OK");
+        if (set_name(c, c->argv[2])) resp_simple(&c->w, "OK");
     } else if (is_word(c, 1, "SETINFO") && c->argc == 4) {
         resp_simple(&c->w, "OK");
     } else if (is_word(c, 1, "INFO") || is_word(c, 1, "LIST")) {

@@ -332,6 +332,19 @@ static void a_rate_lets_so_many_through(void **state)
     assert_int_equal(d->operations, 5);
 }
 
+/* One command of so many is a part of a microsecond. */
+static void a_high_rate_is_kept_too(void **state)
+{
+    struct catalog *t = *state;
+    struct waiter w;
+    uint16_t n = catalog_create(t, "a", (struct database_limits){.rate = 3000000});
+    struct database *d = database_get(t->x, n);
+    int count = 0;
+    while (count < 400000 && take(t, d, 1, &w) == OK) count++;
+    assert_in_range(count, 300000, 300003);
+    waiter_cancel(&w);
+}
+
 static void a_cost_is_taken_at_once_and_paid_later(void **state)
 {
     struct catalog *t = *state;
@@ -434,6 +447,7 @@ int main(void)
         T(a_restart_finds_all_of_it),
         T(a_secret_is_made_once_and_stays),
         T(a_rate_lets_so_many_through),
+        T(a_high_rate_is_kept_too),
         T(a_cost_is_taken_at_once_and_paid_later),
         T(a_tick_wakes_as_many_as_there_is_room_for),
         T(those_who_wait_are_woken_when_the_rate_or_the_database_goes),

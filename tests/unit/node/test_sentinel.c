@@ -192,6 +192,7 @@ static void without_a_password_for_default_all_may(void **state)
     says("PING hello", "$5\r\nhello\r\n");
     says("AUTH bob secret", "+OK\r\n");
     says_with("AUTH bob wrong", "-WRONGPASS");
+    says("PING", "+PONG\r\n"); /* it is who it was */
     says_with("AUTH", "-ERR wrong number of arguments");
     says_with("AUTH a b c", "-ERR wrong number of arguments");
 }
@@ -245,6 +246,8 @@ static void hello_chooses_the_protocol(void **state)
     says_with("HELLO x", "-NOPROTO unsupported protocol version");
     says_with("HELLO 2 AUTH bob", "-ERR Syntax error in HELLO");
     says_with("HELLO 2 SETNAME", "-ERR Syntax error in HELLO");
+    says_with("HELLO 2 SETNAME a\nid=8", "-ERR Client names cannot contain spaces, newlines");
+    says_with("CLIENT SETNAME a\x7f", "-ERR Client names cannot contain spaces, newlines");
     assert_int_equal(x.c.w.proto, 3); /* as it was */
     says("CLIENT GETNAME", "$2\r\nme\r\n");
     says("CLIENT ID", ":7\r\n");
