@@ -476,6 +476,7 @@ static const struct members *variant_of(const struct rest_source *s, const struc
         if (last != NULL) buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", last->name);
         last = v;
     }
+    INVARIANT(last != NULL); /* not all have lists of their own */
     buf_require(&names);
     exchange_fail(s->x, 400, "%s.type must be %.*s or %s", s->where, (int)names.len,
                   (const char *)names.data, last->name);
