@@ -214,6 +214,7 @@ answers "... is one" '200 {"deletedCount":2}' DELETE /queues/d/messages
 lease() { curl -s -m 40 "$base/queues/jobs/lease" -d "$1" | member receipt; }
 answers "a delivery" '200 {"messages":[{"queue":"jobs","id":ID,"value":{"j":1},"attempt":1,"receipt":R}]}' POST /queues/jobs/lease -d '{"count":5,"lease":60000}'
 answers "there is no other" '200 {"messages":[]}' POST /queues/jobs/lease
+answers "to wait for no time is not to wait" '200 {"messages":[]}' POST /queues/none/lease -d '{"wait":0}' -m 20
 answers "... after some time" '200 {"messages":[]}' POST /queues/jobs/lease -d '{"wait":50}'
 answers "... but of another queue" '200 {"messages":[{"queue":"a/b c","id":ID,"value":[],"attempt":1,"receipt":R}]}' \
     POST /queues/jobs/lease -d '{"wait":5000,"also":["none","a/b c"]}'
