@@ -338,6 +338,8 @@ answers "... keys alone, a page" '200 {"keys":[["p",1]],"cursor":R,"hasMore":tru
 cursor=$(curl -s "$base/indexes/by_n/find?keysOnly=true&limit=1" | member cursor)
 answers "... and the next" '200 {"keys":[["p",2]],"cursor":R,"hasMore":true}' GET "/indexes/by_n/find?keysOnly=true&limit=1&cursor=$cursor"
 answers "a text without quotes" '400 {"error":"value must be a value as JSON, texts in quotes: invalid JSON: expected a value at offset 0"}' GET '/indexes/by_n/find?value=FROM'
+answers "an empty value" '400 {"error":"value must be a value as JSON, texts in quotes: invalid JSON: there is no text"}' GET '/indexes/by_n/find?value='
+answers "a parameter that is there twice" "400 {\"error\":\"the parameter 'prefix' is there twice\"}" GET '/entries?prefix=&prefix=u'
 status "a bound that is none" 400 GET '/indexes/by_n/find?from=x'
 answers "of no index" "404 {\"error\":\"ERR there is no index 'none'\"}" GET '/indexes/none/find?value=1'
 answers "a text index" '200 {"ok":true,"created":true}' PUT /indexes/text -d '{"prefix":"p","text":["t"],"tokenize":"porter"}'

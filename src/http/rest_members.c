@@ -96,8 +96,8 @@ static void find_in_object(const struct rest_source *s, const char *name, struct
     g->is_there = r == OK && rest_is_there(&g->part);
 }
 
-/* In the path a part is taken as it is; in the query an empty text says nothing, of a key it is the
- * empty key. */
+/* In the path a part is taken as it is. In the query an empty text or filter says nothing, and an
+ * empty key is the empty key. */
 static bool find(const struct rest_source *s, const char *name, struct given *g)
 {
     *g = (struct given){.is_there = false};
@@ -361,8 +361,8 @@ static bool add_member(struct rest_words *w, const struct rest_source *s, const 
     bool is_set = true;
     if (m->words > 1 && s->object == NULL) return add_parts(w, s, m, is_there);
     if (!find(s, m->name, &g)) return false;
-    bool says_nothing = g.is_text && g.text.len == 0 && m->type != MEMBER_KEY;
-    if (says_nothing && m->type != MEMBER_INTEGER && m->type != MEMBER_FLAG) g.is_there = false;
+    bool may_be_empty = m->type == MEMBER_TEXT || m->type == MEMBER_FILTER;
+    if (g.is_text && g.text.len == 0 && may_be_empty) g.is_there = false;
     *is_there = g.is_there;
     if (!g.is_there) return true;
     if (m->type == MEMBER_FLAG) {

@@ -193,14 +193,17 @@ bool route_has_object(const struct route *r)
     return (r->methods & (HTTP_POST | HTTP_PUT)) != 0 && (r->body == NULL || r->body[0] != '*');
 }
 
-static bool is_parameter(const struct route *r, struct slice name)
+/* The parameter of that name; *is_list: it may be there several times. */
+static bool has_parameter(const struct route *r, struct slice name, bool *is_list)
 {
     const struct members *of = route_members(r);
+    *is_list = false;
     if (route_lists(r->query, name)) return true;
     if (r->words == NULL || route_has_object(r)) return false;
     for (size_t i = 0; i < of->count; i++) {
         const struct member *m = &of->items[i];
         if (!route_has_member(r, m->name)) continue;
+        *is_list = m->is_list;
         if (m->words < 2 && slice_eq(name, slice_str(m->name))) return true;
         for (size_t k = 0; m->words > 1 && k < m->words; k++) {
             if (slice_eq(name, slice_str(m->parts[k]))) return true;
@@ -211,19 +214,41 @@ static bool is_parameter(const struct route *r, struct slice name)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* A parameter that means nothing here is a mistake: what it was to say would not be done. */
+static bool refuse_parameter(struct exchange *x, const char *before, struct slice name,
+                             const char *after)
+{
+    exchange_fail(x, 400, "%s '%.*s' %s", before, (int)(name.len < 64 ? name.len : 64),
+                  (const char *)name.data, after);
+    return false;
+}
+
+static bool is_there_again(struct slice rest, struct slice name)
+{
+    struct slice other;
+    struct slice value;
+    while (http_query_next(&rest, &other, &value)) {
+        if (slice_eq(other, name)) return true;
+    }
+    return false;
+}
+
+/* A parameter that means nothing here is a mistake: what it was to say would not be done. So is one
+ * that is there twice and can be only one thing. */
 static bool takes_query(struct exchange *x)
 {
     struct slice rest = x->message->query;
     struct slice name;
     struct slice value;
+    bool is_list;
     if ((x->route->flags & ROUTE_REST) == 0) return true;
     while (http_query_next(&rest, &name, &value)) {
         if (slice_eq(name, slice_str("_ticket"))) continue;
-        if (is_parameter(x->route, name)) continue;
-        exchange_fail(x, 400, "there is no parameter '%.*s' here",
-                      (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
-        return false;
+        if (!has_parameter(x->route, name, &is_list)) {
+            return refuse_parameter(x, "there is no parameter", name, "here");
+        }
+        if (!is_list && is_there_again(rest, name)) {
+            return refuse_parameter(x, "the parameter", name, "is there twice");
+        }
     }
     return true;
 }
