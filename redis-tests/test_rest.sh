@@ -46,6 +46,7 @@ answers "a prefix is whole parts" "200 [$one,$two,$three]" GET '/keys?prefix=use
 answers "a limit" "200 [$one,$two]" GET '/keys?prefix=users&limit=2'
 answers "backwards" "200 [$three]" GET '/keys?prefix=users&limit=1&reverse=true'
 answers "start and end" "200 [$two]" GET '/keys?prefix=users&start=users/2&end=users/3'
+same "an empty prefix is none" "$(ask GET /keys)" "$(ask GET '/keys?prefix=')"
 status "a limit beyond the most is the most" 200 GET '/keys?limit=5000'
 answers "a limit of 0" '400 {"error":"limit must be a number from 1 to 1000, received 0"}' GET '/keys?limit=0'
 answers "a limit that is none" '400 {"error":"limit must be a number from 1 to 1000, received 2abc"}' GET '/keys?limit=2abc'

@@ -207,6 +207,7 @@ answers "a name with a slash" '200 {"ok":true,"id":ID}' POST /queues/a%2Fb%20c/m
 same "... is that" '["jobs","a/b c"]' "$(curl -s "$base/queues" | sed -E 's/.*\["a\/b c","jobs"\].*/["jobs","a\/b c"]/')"
 answers "a message that was told before" '200 {"ok":true,"id":ID}' POST /queues/d/messages -d '{"value":1,"dedup":"x"}'
 answers "... is not there twice" '200 {"ok":false,"id":null}' POST /queues/d/messages -d '{"value":1,"dedup":"x"}'
+answers "a member twice" '400 {"error":"the body has \"count\" twice"}' POST /queues/d/lease -d '{"count":1,"count":2}'
 answers "a message by name" '200 {"ok":true,"id":ID}' POST /queues/d/messages -d '{"value":2}' -H 'Idempotency-Key: m'
 answers "... twice" '200 {"ok":true,"id":ID}' POST /queues/d/messages -d '{"value":2}' -H 'Idempotency-Key: m'
 answers "... is one" '200 {"deletedCount":2}' DELETE /queues/d/messages

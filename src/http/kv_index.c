@@ -43,21 +43,19 @@ static bool is_empty(const struct json_part *list)
 /* Which of both kinds is to be made, and of what, is said before the command is asked. */
 void kv_index_put_run(struct exchange *x)
 {
-    static const char *const names[] = {"prefix", "on", "text", NULL};
-    struct json_part body;
-    struct json_part parts[3];
+    struct rest_object body;
     struct rest_words w;
-    struct slice prefix;
-    struct error e;
+    struct slice prefix_key;
     if (!rest_command_words(x, &w) || !rest_take_body(x, &body)) return;
-    if (json_members(&body, names, parts, false, "the body", &e) != OK) {
-        exchange_fail(x, 400, "%s", e.text);
-    } else if (rest_is_there(&parts[1]) == rest_is_there(&parts[2])) {
+    struct json_part prefix = rest_object_get(&body, "prefix");
+    struct json_part on = rest_object_get(&body, "on");
+    struct json_part text = rest_object_get(&body, "text");
+    if (rest_is_there(&on) == rest_is_there(&text)) {
         exchange_fail(x, 400, "say on, the paths of values, or text, those of a text index");
-    } else if (is_empty(&parts[1]) || is_empty(&parts[2])) {
+    } else if (is_empty(&on) || is_empty(&text)) {
         exchange_fail(x, 400, "%s must be an array of strings, of one at least",
-                      names[is_empty(&parts[1]) ? 1 : 2]);
-    } else if (rest_dialect_of(x)->body_key(x, &parts[0], "prefix", &prefix)) {
+                      is_empty(&on) ? "on" : "text");
+    } else if (rest_dialect_of(x)->body_key(x, &prefix, "prefix", &prefix_key)) {
         rest_command_go(&w, index_made);
     }
 }

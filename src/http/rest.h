@@ -53,7 +53,8 @@ struct rest_dialect {
                    struct slice *out);
     bool (*array)(struct exchange *x, const struct json_part *part, const char *name,
                   struct slice *out);
-    bool clamps_limit; /* more than a limit may be is as much as it may be */
+    bool has_empty_key; /* an empty parameter is the empty key, else it says nothing */
+    bool clamps_limit;  /* more than a limit may be is as much as it may be */
 };
 /* Of the route. */
 const struct rest_dialect *rest_dialect_of(const struct exchange *x);
@@ -69,6 +70,8 @@ bool rest_written_key(struct exchange *x, struct slice path, bool allow_empty, c
 
 /* ---- rest_take.c: parameters, members of bodies ---- */
 
+bool rest_refuse_number(struct exchange *x, const char *name, int64_t min, int64_t max,
+                        struct slice got);
 /* What is not there leaves *out as it was. */
 bool rest_query_text(struct exchange *x, const char *name, struct slice *out);
 bool rest_query_integer(struct exchange *x, const char *name, int64_t min, int64_t max,

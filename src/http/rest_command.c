@@ -12,7 +12,7 @@
 bool rest_command_words(struct exchange *x, struct rest_words *w)
 {
     const struct route *r = x->route;
-    struct json_part body;
+    struct rest_object body;
     bool has_body = route_has_object(r);
     struct rest_source s = {.x = x,
                             .object = has_body ? &body : NULL,

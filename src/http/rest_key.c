@@ -218,7 +218,8 @@ static const struct rest_dialect slashed = {.text_key = slashed_text_key,
                                             .number = take_number,
                                             .array = take_array,
                                             .clamps_limit = true};
-static const struct rest_dialect typed = {.text_key = typed_text_key, .body_key = typed_body_key};
+static const struct rest_dialect typed = {
+    .text_key = typed_text_key, .body_key = typed_body_key, .has_empty_key = true};
 
 const struct rest_dialect *rest_dialect_of(const struct exchange *x)
 {
@@ -240,9 +241,9 @@ bool rest_path_key(struct exchange *x, struct slice *key)
 bool rest_query_key(struct exchange *x, const char *name, struct slice *key)
 {
     struct slice text = slice_of(NULL, 0);
-    bool is_typed = (x->route->flags & ROUTE_TYPED) != 0;
+    const struct rest_dialect *d = rest_dialect_of(x);
     *key = text;
     if (!rest_query_text(x, name, &text)) return false;
-    if (text.data == NULL || (text.len == 0 && !is_typed)) return true;
-    return rest_dialect_of(x)->text_key(x, name, text, true, key);
+    if (text.data == NULL || (text.len == 0 && !d->has_empty_key)) return true;
+    return d->text_key(x, name, text, true, key);
 }

@@ -55,49 +55,86 @@ static bool is_left_out(const struct rest_source *s, const char *name)
     return s->without != NULL && route_lists(s->without, slice_str(name));
 }
 
+/* For %.*s. */
+static int shown(struct slice text)
+{
+    return text.len < 64 ? (int)text.len : 64;
+}
+
 /* ---- which members there are ----------------------------------------------------------------- */
 
-bool rest_take_body(struct exchange *x, struct json_part *object)
+bool rest_take_object(struct exchange *x, const struct json_part *part, const char *what,
+                      struct rest_object *out)
 {
+    struct json_part name;
+    struct json_part value;
+    out->count = 0;
+    if (part->kind != JSON_OBJECT) {
+        exchange_fail(x, 400, "%s must be an object", what);
+        return false;
+    }
+    for (struct slice rest = json_inside(part); json_next_member(&rest, &name, &value);) {
+        struct slice text = json_text(&name, &x->arena);
+        for (size_t i = 0; i < out->count; i++) {
+            if (!slice_eq(out->names[i], text)) continue;
+            exchange_fail(x, 400, "%s has \"%.*s\" twice", what, shown(text),
+                          (const char *)text.data);
+            return false;
+        }
+        if (out->count == REST_MEMBERS_MAX) {
+            exchange_fail(x, 400, "%s has more members than are known here", what);
+            return false;
+        }
+        out->names[out->count] = text;
+        out->values[out->count++] = value;
+    }
+    return true;
+}
+
+bool rest_take_body(struct exchange *x, struct rest_object *out)
+{
+    struct json_part part;
     struct error e;
-    *object = (struct json_part){.kind = JSON_OBJECT, .raw = slice_str("{}")};
+    out->count = 0;
     if (x->message->body.len == 0) return true;
-    if (json_check(x->message->body, object, &e) == OK) return true;
-    exchange_fail(x, 400, "%s", e.text);
+    if (json_check(x->message->body, &part, &e) != OK) {
+        exchange_fail(x, 400, "%s", e.text);
+        return false;
+    }
+    return rest_take_object(x, &part, "the body", out);
+}
+
+struct json_part rest_object_get(const struct rest_object *o, const char *name)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        if (slice_eq(o->names[i], slice_str(name))) return o->values[i];
+    }
+    return (struct json_part){0};
+}
+
+static bool is_known(const struct rest_source *s, const struct members *of, struct slice name)
+{
+    char room[NAME_CHARS];
+    for (size_t i = 0; i < of->count; i++) {
+        const char *member = of->items[i].name;
+        if (slice_eq(name, slice_str(called(s, member, room)))) return !is_left_out(s, member);
+    }
     return false;
 }
 
 bool rest_check_members(const struct rest_source *s, const struct members *of, const char *more)
 {
-    const char *names[40];
-    char rooms[40][NAME_CHARS];
-    struct json_part parts[40];
-    struct error e;
-    size_t count = 0;
-    for (size_t i = 0; i < of->count && count < 38; i++) {
-        const char *name = of->items[i].name;
-        if (is_left_out(s, name)) continue;
-        names[count] = called(s, name, rooms[count]);
-        count++;
+    for (size_t i = 0; i < s->object->count; i++) {
+        struct slice name = s->object->names[i];
+        if (is_known(s, of, name) || (more != NULL && slice_eq(name, slice_str(more)))) continue;
+        exchange_fail(s->x, 400, "%s has a member \"%.*s\", which is not known here", whole(s),
+                      shown(name), (const char *)name.data);
+        return false;
     }
-    if (more != NULL) names[count++] = more;
-    names[count] = NULL;
-    if (json_members(s->object, names, parts, true, whole(s), &e) == OK) return true;
-    exchange_fail(s->x, 400, "%s", e.text);
-    return false;
+    return true;
 }
 
-static void find_in_object(const struct rest_source *s, const char *name, struct given *g)
-{
-    char room[NAME_CHARS];
-    const char *const names[] = {called(s, name, room), NULL};
-    struct error e;
-    enum err r = json_members(s->object, names, &g->part, false, "", &e);
-    g->is_there = r == OK && rest_is_there(&g->part);
-}
-
-/* In the path a part is taken as it is. In the query an empty text or filter says nothing, and an
- * empty key is the empty key. */
+/* In the path a part is taken as it is. */
 static bool find(const struct rest_source *s, const char *name, struct given *g)
 {
     *g = (struct given){.is_there = false};
@@ -112,7 +149,9 @@ static bool find(const struct rest_source *s, const char *name, struct given *g)
         if (g->is_there) return true;
     }
     if (s->object != NULL) {
-        find_in_object(s, name, g);
+        char room[NAME_CHARS];
+        g->part = rest_object_get(s->object, called(s, name, room));
+        g->is_there = rest_is_there(&g->part);
         return true;
     }
     g->text = slice_of(NULL, 0);
@@ -124,15 +163,6 @@ static bool find(const struct rest_source *s, const char *name, struct given *g)
 
 /* ---- one word -------------------------------------------------------------------------------- */
 
-static bool refuse_number(const struct rest_source *s, const char *name, const struct member *m,
-                          struct slice got)
-{
-    exchange_fail(s->x, 400, "%s must be a number from %lld to %lld, received %.*s", name,
-                  (long long)m->min, (long long)m->max, (int)(got.len < 50 ? got.len : 50),
-                  (const char *)got.data);
-    return false;
-}
-
 static bool add_integer(struct rest_words *w, const struct rest_source *s, const struct member *m,
                         const char *name, const struct given *g)
 {
@@ -141,7 +171,8 @@ static bool add_integer(struct rest_words *w, const struct rest_source *s, const
     bool is_good = g->is_text ? slice_to_i64(text, &n) : json_part_integer(&g->part, &n);
     if (is_good && n > m->max && s->limit_max > 0 && rest_dialect_of(s->x)->clamps_limit)
         n = m->max;
-    if (!is_good || n < m->min || n > m->max) return refuse_number(s, name, m, text);
+    if (!is_good || n < m->min || n > m->max)
+        return rest_refuse_number(s->x, name, m->min, m->max, text);
     rest_words_number(w, n);
     return true;
 }
@@ -230,14 +261,6 @@ static bool switch_of(const struct rest_source *s, const char *name, const struc
     return false;
 }
 
-bool rest_has_flag(const struct rest_source *s, const char *name, bool *is_set)
-{
-    struct given g;
-    *is_set = false;
-    if (!find(s, name, &g)) return false;
-    return !g.is_there || switch_of(s, label_of(s, name).text, &g, is_set);
-}
-
 static const char *plural_of(const struct member *m)
 {
     switch (m->type) {
@@ -257,8 +280,7 @@ static bool add_list(struct rest_words *w, const struct rest_source *s, const st
     if (is_array) {
         for (struct slice rest = json_inside(list); json_next_item(&rest, &g.part);) count++;
     }
-    bool says_nothing = count < m->count_min && m->token != NULL;
-    if (is_array && says_nothing) return true;
+    if (is_array && count < m->count_min && m->token != NULL) return true; /* it says nothing */
     if (!is_array || count < m->count_min) {
         exchange_fail(s->x, 400, "%s must be an array of %s%s", name, plural_of(m),
                       m->count_min > 0 ? ", of one at least" : "");
@@ -352,6 +374,13 @@ static bool is_no_wait(const struct member *m, const struct given *g)
     return m->token != NULL && strcmp(m->token, "BLOCK") == 0 && slice_eq(text, slice_str("0"));
 }
 
+/* An empty parameter of it is as none. */
+static bool says_nothing(const struct rest_source *s, const struct member *m)
+{
+    if (m->type == MEMBER_KEY) return !rest_dialect_of(s->x)->has_empty_key;
+    return m->type == MEMBER_TEXT || m->type == MEMBER_FILTER;
+}
+
 /* What was found of it, as words; *is_there. */
 static bool add_member(struct rest_words *w, const struct rest_source *s, const struct member *m,
                        bool *is_there)
@@ -361,8 +390,7 @@ static bool add_member(struct rest_words *w, const struct rest_source *s, const 
     bool is_set = true;
     if (m->words > 1 && s->object == NULL) return add_parts(w, s, m, is_there);
     if (!find(s, m->name, &g)) return false;
-    bool may_be_empty = m->type == MEMBER_TEXT || m->type == MEMBER_FILTER;
-    if (g.is_text && g.text.len == 0 && may_be_empty) g.is_there = false;
+    if (g.is_text && g.text.len == 0 && says_nothing(s, m)) g.is_there = false;
     *is_there = g.is_there;
     if (!g.is_there) return true;
     if (m->type == MEMBER_FLAG) {
@@ -399,23 +427,17 @@ static void alternatives_text(const struct rest_source *s, const struct members 
 }
 
 static bool refuse_alternatives(const struct rest_source *s, const struct members *of,
-                                unsigned alternative, const char *text)
+                                unsigned alternative, bool is_none)
 {
     struct buf names;
     buf_init(&names);
     alternatives_text(s, of, alternative, &names);
     buf_require(&names);
-    exchange_fail(s->x, 400, "%s%s%s%.*s %s", s->where, *s->where != '\0' ? ": " : "",
-                  "only one of ", (int)names.len, (const char *)names.data, text);
+    exchange_fail(s->x, 400, "%s%s%s of %.*s %s be said", s->where, *s->where != '\0' ? ": " : "",
+                  is_none ? "one" : "only one", (int)names.len, (const char *)names.data,
+                  is_none ? "must" : "can");
     buf_fini(&names);
     return false;
-}
-
-static struct member limited(const struct rest_source *s, const struct member *m)
-{
-    struct member x = *m;
-    if (s->limit_max > 0 && strcmp(m->name, "limit") == 0) x.max = s->limit_max;
-    return x;
 }
 
 bool rest_add_members(struct rest_words *w, const struct rest_source *s, const struct members *of)
@@ -423,25 +445,26 @@ bool rest_add_members(struct rest_words *w, const struct rest_source *s, const s
     unsigned taken = 0; /* alternatives, by number */
     unsigned needed = 0;
     for (size_t i = 0; i < of->count; i++) {
-        struct member m = limited(s, &of->items[i]);
+        struct member m = of->items[i];
+        bool is_limit = s->limit_max > 0 && strcmp(m.name, "limit") == 0;
         bool is_there = false;
+        if (is_limit) m.max = s->limit_max;
         if (is_left_out(s, m.name)) continue;
         if (!add_member(w, s, &m, &is_there)) return false;
         if (!is_there && m.is_required) return refuse_missing(s, &m, label_of(s, m.name).text);
-        if (!is_there && m.max == s->limit_max && s->limit_max > 0 &&
-            strcmp(m.name, "limit") == 0) {
+        if (is_limit && !is_there) {
             rest_words_str(w, m.token);
             rest_words_number(w, REST_LIMIT_DEFAULT);
         }
         if (m.is_needed) needed |= 1u << m.alternative;
         if (m.alternative == 0 || !is_there) continue;
         if ((taken >> m.alternative & 1) != 0) {
-            return refuse_alternatives(s, of, m.alternative, "can be said");
+            return refuse_alternatives(s, of, m.alternative, false);
         }
         taken |= 1u << m.alternative;
     }
     for (unsigned i = 0; i < 32; i++) {
-        if ((needed & ~taken) >> i & 1) return refuse_alternatives(s, of, i, "must be said");
+        if ((needed & ~taken) >> i & 1) return refuse_alternatives(s, of, i, true);
     }
     return true;
 }
@@ -462,10 +485,9 @@ static const struct members *variant_of(const struct rest_source *s, const struc
 {
     const struct members *last = NULL;
     struct buf names;
-    struct given g;
-    find_in_object(s, "type", &g);
+    struct json_part part = rest_object_get(s->object, "type");
     struct slice type = slice_of(NULL, 0);
-    if (g.is_there && g.part.kind == JSON_STRING) type = json_text(&g.part, &s->x->arena);
+    if (rest_is_there(&part) && part.kind == JSON_STRING) type = json_text(&part, &s->x->arena);
     buf_init(&names);
     for (const struct members *v = variants; v->token != NULL; v++) {
         if (is_one_of(others, v->token)) continue;
@@ -494,16 +516,13 @@ static const struct members *only_variant(const struct members *variants, const 
 static bool check_variant(const struct rest_source *s, const struct members *v,
                           const struct members *variants)
 {
-    struct json_part name;
-    struct json_part value;
-    struct slice rest = json_inside(s->object);
-    while (json_next_member(&rest, &name, &value)) {
-        struct slice text = json_text(&name, &s->x->arena);
-        if (member_find(v, text) != NULL) continue;
+    for (size_t i = 0; i < s->object->count; i++) {
+        struct slice name = s->object->names[i];
+        if (member_find(v, name) != NULL) continue;
         for (const struct members *o = variants; o->token != NULL; o++) {
-            if (member_find(o, text) == NULL) continue;
-            exchange_fail(s->x, 400, "%s: %.*s is not for %s", s->where, (int)text.len,
-                          (const char *)text.data, v->name);
+            if (member_find(o, name) == NULL) continue;
+            exchange_fail(s->x, 400, "%s: %.*s is not for %s", s->where, shown(name),
+                          (const char *)name.data, v->name);
             return false;
         }
     }
@@ -513,13 +532,7 @@ static bool check_variant(const struct rest_source *s, const struct members *v,
 static bool add_object(struct rest_words *w, const struct rest_source *s,
                        const struct members *variants, const char *only, const char *const *others)
 {
-    struct error e;
     const struct members *v = only != NULL ? only_variant(variants, only) : NULL;
-    const char *const none[] = {NULL};
-    if (json_members(s->object, none, NULL, false, s->where, &e) != OK) {
-        exchange_fail(s->x, 400, "%s", e.text);
-        return false;
-    }
     if (v == NULL) {
         v = variant_of(s, variants, others);
         if (v == NULL || !check_variant(s, v, variants)) return false;
@@ -541,9 +554,10 @@ bool rest_add_objects(struct rest_words *w, const struct json_part *list, const 
                       const struct members *variants, const char *only, const char *const *others)
 {
     struct json_part item;
+    struct rest_object object;
     char where[48];
     size_t i = 0;
-    struct rest_source s = {.x = w->x, .object = &item, .where = where};
+    struct rest_source s = {.x = w->x, .object = &object, .where = where};
     const struct members *v = only != NULL ? only_variant(variants, only) : NULL;
     bool is_bare = v != NULL && v->count == 1;
     if (list->kind != JSON_ARRAY) {
@@ -553,7 +567,8 @@ bool rest_add_objects(struct rest_words *w, const struct json_part *list, const 
     for (struct slice rest = json_inside(list); json_next_item(&rest, &item); i++) {
         snprintf(where, sizeof where, "%s[%zu]", name, i);
         bool is_good = is_bare ? add_bare(w, &s, v, &item)
-                               : add_object(w, &s, variants, only, others);
+                               : rest_take_object(w->x, &item, where, &object) &&
+                                     add_object(w, &s, variants, only, others);
         if (!is_good) return false;
     }
     return true;

@@ -26,12 +26,14 @@ void rest_enqueue_run(struct exchange *x)
 {
     static const char *const names[] = {"value", "options", NULL};
     struct json_part parts[2];
+    struct rest_object options;
     const struct rest_source s = {
         .x = x,
-        .object = &parts[1],
+        .object = &options,
         .where = "options",
         .without = "queue value dedup",
         .aliases = "backoff backoffSchedule undelivered keysIfUndelivered"};
+    const struct members *of = route_members(x->route);
     if (!rest_body(x, names, parts)) return;
     if (!rest_is_there(&parts[0])) {
         exchange_fail(x, 400, "value must be there");
@@ -39,9 +41,11 @@ void rest_enqueue_run(struct exchange *x)
     }
     struct rest_words w = rest_words_of(x, "KV.ENQUEUE " QUEUE);
     rest_words_add(&w, parts[0].raw);
-    const struct members *of = route_members(x->route);
     bool has_options = rest_is_there(&parts[1]);
-    if (has_options && (!rest_check_members(&s, of, NULL) || !rest_add_members(&w, &s, of))) return;
+    if (has_options && (!rest_take_object(x, &parts[1], "options", &options) ||
+                        !rest_check_members(&s, of, NULL) || !rest_add_members(&w, &s, of))) {
+        return;
+    }
     rest_words_run(&w, enqueued);
 }
 

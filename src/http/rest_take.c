@@ -13,8 +13,8 @@ bool rest_query_text(struct exchange *x, const char *name, struct slice *out)
     return false;
 }
 
-static bool refuse_number(struct exchange *x, const char *name, int64_t min, int64_t max,
-                          struct slice got)
+bool rest_refuse_number(struct exchange *x, const char *name, int64_t min, int64_t max,
+                        struct slice got)
 {
     exchange_fail(x, 400, "%s must be a number from %lld to %lld, received %.*s", name,
                   (long long)min, (long long)max, (int)(got.len < 50 ? got.len : 50),
@@ -30,7 +30,7 @@ bool rest_query_integer(struct exchange *x, const char *name, int64_t min, int64
     if (!rest_query_text(x, name, &text)) return false;
     if (text.data == NULL) return true;
     if (!slice_to_i64(text, &n) || n < min || n > max)
-        return refuse_number(x, name, min, max, text);
+        return rest_refuse_number(x, name, min, max, text);
     *out = n;
     return true;
 }
@@ -125,7 +125,7 @@ bool rest_body_integer(struct exchange *x, const struct json_part *part, const c
 {
     if (!rest_is_there(part)) return true;
     if (json_part_integer(part, out) && *out >= min && *out <= max) return true;
-    return refuse_number(x, name, min, max, part->raw);
+    return rest_refuse_number(x, name, min, max, part->raw);
 }
 
 bool rest_body_switch(struct exchange *x, const struct json_part *part, const char *name, bool *out)
