@@ -5,8 +5,6 @@
 #include "http/rest_members.h"
 
 #define STAMP_CHARS 20
-/* Of KV.SET's arguments: the request has them elsewhere. */
-#define PUT_WITHOUT "key value nx xx ifversion"
 
 static const char no_entry[] = "there is no entry of this key";
 
@@ -233,7 +231,7 @@ static bool take_put(struct exchange *x, struct putting *p)
 /* Key, value, and what the parameters say of its expiry. */
 static bool add_put(struct rest_words *w, const struct putting *p)
 {
-    const struct rest_source s = {.x = w->x, .where = "", .without = PUT_WITHOUT};
+    const struct rest_source s = {.x = w->x, .where = "", .without = w->x->route->without};
     rest_words_add(w, p->key);
     rest_words_add(w, p->value);
     return rest_add_members(w, &s, route_members(w->x->route));
