@@ -250,6 +250,7 @@ enum err database_take(struct databases *x, struct database *d, uint64_t cost, s
             return error_set(e, ERR_WAIT, "the database has its rate");
         }
         if (d->free_us < now_us) d->free_us = now_us;
+        if (d->free_rest >= d->limits.rate) d->free_rest = 0; /* it is of another rate */
         uint64_t parts = cost * 1000000 + d->free_rest;
         d->free_us += (int64_t)(parts / d->limits.rate);
         d->free_rest = parts % d->limits.rate;

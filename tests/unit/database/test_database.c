@@ -343,6 +343,13 @@ static void a_high_rate_is_kept_too(void **state)
     while (count < 400000 && take(t, d, 1, &w) == OK) count++;
     assert_in_range(count, 300000, 300003);
     waiter_cancel(&w);
+    /* What is left of a microsecond is none of a lower rate. */
+    clock_set_fake_ms(START_MS + 1000000);
+    d->limits.rate = UINT64_C(1) << 40;
+    for (int i = 0; i < 1000; i++) assert_int_equal(take(t, d, 1, &w), OK);
+    d->limits.rate = 1000;
+    assert_int_equal(take(t, d, 1, &w), OK);
+    assert_int_equal(take(t, d, 1, &w), OK);
 }
 
 static void a_cost_is_taken_at_once_and_paid_later(void **state)
