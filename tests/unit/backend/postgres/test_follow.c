@@ -373,6 +373,40 @@ static void a_follower_that_missed_something_says_so(void **state)
     pair_fini(&x);
 }
 
+/* A store that was opened anew reads it from the log. */
+static void what_is_not_applied_stays_in_the_log(void **state)
+{
+    struct pair x;
+    struct backend_stats stats;
+    (void)state;
+    pair_init(&x, 0);
+    x.leader.options.memtable_age_ms = 1000000;
+    x.p.retention_ms = -1; /* of no age that is kept */
+    rig_open(&x.leader);
+    for (int i = 0; i < 3; i++) commit_some(&x.leader);
+    rig_apply(&x.leader);
+    commit_some(&x.leader);
+    rig_settle(&x.leader);
+    backend_stats(x.leader.b, &stats);
+    uint64_t applied = stats.applied;
+    assert_true(applied > 0 && applied < newest(&x.leader));
+    static const char log[] = "SELECT count(*) FROM tupled_log WHERE id = $1 AND last_version > 0";
+    static const char end[] = "SELECT max(last_version) FROM tupled_log WHERE id = $1";
+    int64_t all = pg_shared_run(log, x.p.id);
+    for (int i = 0; pg_shared_run(log, x.p.id) == all; i++) { /* what is applied goes */
+        assert_true(i < STEPS_MAX);
+        rig_step(&x.leader);
+    }
+    for (int i = 0; i < 100; i++) {
+        rig_step(&x.leader);
+        clock_sleep_us(1000);
+    }
+    backend_stats(x.leader.b, &stats);
+    assert_int_equal(stats.applied, applied);
+    assert_int_equal(pg_shared_run(end, x.p.id), (int64_t)newest(&x.leader));
+    pair_fini(&x);
+}
+
 static void notice(struct rig *r)
 {
     for (int i = 0; i < 16; i++) {
@@ -426,6 +460,7 @@ int main(void)
         cmocka_unit_test(the_end_is_seen_when_all_before_it_was_brought),
         cmocka_unit_test(nothing_is_committed_by_a_follower),
         cmocka_unit_test(a_follower_that_missed_something_says_so),
+        cmocka_unit_test(what_is_not_applied_stays_in_the_log),
         cmocka_unit_test(after_a_new_connection_the_leaders_next_beat_is_awaited),
     };
     return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
