@@ -33,6 +33,7 @@ RANKS='
 3 pubsub
 4 tracking
 4 watch
+4 collection
 4 queue
 4 search
 4 index
@@ -50,7 +51,11 @@ RANKS='
 7 command/json
 7 command/kv
 7 command/observe
+7 command/hash
+7 command/list
 7 command/queue
+7 command/set
+7 command/zset
 7 command/script
 7 command/session
 7 command/string

@@ -37,6 +37,7 @@ enum value_tag value_tag_of(struct slice name)
         [TAG_OBJECT] = "$object",
         [TAG_UUIDV7] = "$uuidv7",
         [TAG_VERSIONSTAMP] = "$versionstamp",
+        [TAG_COLLECTION] = "$collection",
     };
     if (name.len < 3 || name.data[0] != '$') return TAG_NONE;
     for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
@@ -322,6 +323,8 @@ static enum err check_ext(struct check *c, const struct pack_item *item, const u
     case EXT_UNDEFINED:
         return body.len == 1 && body.data[0] == 0 ? OK : bad(c, from, "malformed undefined");
     case EXT_BIGINT: return body.len > 0 ? OK : bad(c, from, "bigint without bytes");
+    case EXT_COLLECTION:
+        return bad(c, from, "a collection, which only its own commands write (HSET, RPUSH, ...),");
     case EXT_U64:
         if (body.len != 8) return bad(c, from, "u64 that is not 8 bytes");
         return c->depth == 0 ? OK : bad(c, from, "u64 below the top level");
@@ -389,6 +392,7 @@ size_t value_length(struct slice bytes)
 static const char *ext_name(int8_t ext)
 {
     switch (ext) {
+    case EXT_COLLECTION: return "collection";
     case EXT_DATE: return "Date";
     case EXT_UNDEFINED: return "undefined";
     case EXT_BIGINT: return "bigint";

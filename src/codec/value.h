@@ -16,6 +16,7 @@ enum value_ext {
     EXT_DATE = -1,
     EXT_UNDEFINED = 0x00,
     EXT_BIGINT = 0x42,
+    EXT_COLLECTION = 0x43, /* a hash, list, ...: codec/collection.h; only the server makes it */
     EXT_ERROR = 0x45,
     EXT_ID = 0x49,
     EXT_MAP = 0x4d,

@@ -23,7 +23,8 @@ enum value_tag {
     TAG_V8,
     TAG_OBJECT,
     TAG_UUIDV7,
-    TAG_VERSIONSTAMP
+    TAG_VERSIONSTAMP,
+    TAG_COLLECTION
 };
 
 /* The tag of this name ("$bigint"); TAG_NONE. */

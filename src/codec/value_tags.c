@@ -451,6 +451,13 @@ static bool read_versionstamp(struct value_reader *r)
     return read_placeholder(r, false);
 }
 
+static bool refuse_collection(struct value_reader *r)
+{
+    return json_fail(&r->j, r->j.at,
+                     "$collection is how a hash or list is shown; only its own commands write "
+                     "one (HSET, RPUSH, ...)");
+}
+
 bool value_read_tag(struct value_reader *r, enum value_tag tag)
 {
     static bool (*const readers[])(struct value_reader *) = {
@@ -471,6 +478,7 @@ bool value_read_tag(struct value_reader *r, enum value_tag tag)
         [TAG_OBJECT] = read_escaped,
         [TAG_UUIDV7] = read_uuid,
         [TAG_VERSIONSTAMP] = read_versionstamp,
+        [TAG_COLLECTION] = refuse_collection,
     };
     return readers[tag](r) && json_expect(&r->j, '}');
 }

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "codec/base64.h"
 #include "codec/bigint.h"
+#include "codec/collection.h"
 #include "codec/date.h"
 #include "codec/json_lex.h"
 #include "codec/number.h"
@@ -309,6 +310,10 @@ static void render(struct slice bytes, bool is_bare, struct buf *out)
 {
     struct render r;
     if (value_plain_to_json(bytes, out)) return;
+    if (collection_is_head(bytes)) {
+        collection_to_json(bytes, out);
+        return;
+    }
     r.out = out;
     r.is_bare = is_bare;
     r.shapes = r.first;

@@ -66,6 +66,9 @@ void db_begin(struct db *db, const struct db_options *options)
     queues.engine = db->engine;
     db->queues = queues_new(&queues);
     db->indexes = indexes_new(db->engine);
+    struct collections_options collections = {.engine = db->engine,
+                                              .pack_bytes = options->pack_bytes};
+    db->collections = collections_new(&collections);
     db->archiving = archiving_new(db, &options->archiving);
 }
 
@@ -83,6 +86,7 @@ enum err db_set_options(struct db *db, const struct db_options *options, struct 
     queues.engine = db->engine;
     engine_set_limits(db->engine, &options->engine);
     queues_set_options(db->queues, &queues);
+    collections_set_pack_bytes(db->collections, options->pack_bytes);
     archiving_set_options(db->archiving, &options->archiving);
     if (db->is_local) local_set_options(db->journal, &options->local);
     return pipeline_set_options(db->backend, &options->pipeline, w, e);
@@ -147,6 +151,7 @@ static void layers_free(struct db *db)
 {
     queues_free(db->queues);
     indexes_free(db->indexes);
+    collections_free(db->collections);
     databases_free(db->databases);
     engine_free(db->engine);
 }

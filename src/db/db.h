@@ -13,6 +13,7 @@
 
 #include "backend/local/local.h"
 #include "backend/pipeline.h"
+#include "collection/collection.h"
 #include "database/database.h"
 #include "db/archiving.h"
 #include "engine/engine.h"
@@ -34,6 +35,7 @@ struct db {
     struct watch *watch;
     struct queues *queues;
     struct indexes *indexes;
+    struct collections *collections;
 };
 
 /* What tests put between a pipeline and its journal and store: replaces both. */
@@ -55,6 +57,7 @@ struct db_options {
     struct engine_options engine; /* without the backend */
     struct queue_options queues;  /* without the engine */
     struct archiving_options archiving;
+    size_t pack_bytes;             /* of collections (collection/collection.h) */
     size_t late_bytes_max;         /* of watches; 0 = the default */
     unsigned databases;            /* that are there from the start; 0 = 16 */
     struct db_elsewhere elsewhere; /* in place of `local` */

@@ -36,6 +36,9 @@ enum space {
     SPACE_INDEX_ENTRY = 12,
     SPACE_TEXT = 13,     /* the backend reads this one: BACKEND_SPACE_TEXT */
     SPACE_DATABASE = 14, /* of the catalog; database/database.h says what is in it */
+    /* Of hashes, lists, sets, sorted sets and streams; collection/rows.h says what is in them. */
+    SPACE_ELEMENT = 15,
+    SPACE_COLLECTION = 16,
     SPACE_END,
 };
 
@@ -302,8 +305,8 @@ struct view;
 struct layer {
     /* At the end of each evaluation, what it changed: the layer adds what follows, in the same
      * transaction (indexes). May wait; its error refuses the evaluation. May be NULL; not called
-     * for a database of which is_idle says that nothing follows. */
-    bool (*is_idle)(const void *arg, uint16_t database);
+     * when is_idle says that nothing can follow in the view's database. */
+    bool (*is_idle)(const void *arg, const struct view *v);
     enum err (*derive)(void *arg, struct view *v, struct data_change *changes, size_t count,
                        struct error *e);
     /* The evaluation has flushed v's database, and nothing came after: may write what must not go
@@ -320,7 +323,7 @@ struct layer {
     void *arg;
 };
 
-#define LAYERS_MAX 12
+#define LAYERS_MAX 16
 void engine_add_layer(struct engine *g, const struct layer *layer);
 
 /* What an operation of a layer (OP_LAYER) sees of its transaction, and writes to it. */
@@ -357,6 +360,9 @@ struct view_row {
 
 /* For reads outside of an operation. */
 struct view view_over(struct engine *g, struct overlay *o, uint16_t database, struct waiter *w);
+/* For reads of a command, which may be outside of a transaction (o NULL): nothing is written. */
+struct view view_reading(struct engine *g, struct overlay *o, uint16_t database,
+                         struct arena *arena, struct waiter *w);
 /* What is stored below the transaction, expired or not; raises v->depends. */
 ERR_MUST_USE enum err view_stored(struct view *v, struct slice key, struct entry *out,
                                   struct error *e);
@@ -387,6 +393,8 @@ ERR_MUST_USE enum err view_derives(struct view *v, size_t rows, struct error *e)
 uint32_t view_sequence(struct view *v);
 /* How many keys of the space, in whatever database, the transaction has written so far. */
 size_t view_keys(const struct view *v, enum space space);
+/* Grows with every write to the transaction. */
+unsigned view_writes(const struct view *v);
 /* Bytes of keys and values that the transaction has so far. */
 uint64_t view_bytes(const struct view *v);
 

@@ -296,7 +296,7 @@ enum err engine_derive(struct view *v, struct error *e)
     struct data_change *changes = NULL;
     for (size_t i = 0; i < g->layer_count && r == OK; i++) {
         const struct layer *l = &g->layers[i];
-        if (l->derive == NULL || l->is_idle(l->arg, v->database)) continue;
+        if (l->derive == NULL || l->is_idle(l->arg, v)) continue;
         if (changes == NULL) changes = changes_of(v->overlay, v->arena);
         r = l->derive(l->arg, v, changes, count, e);
     }

@@ -112,6 +112,7 @@ static inline void size_note(struct overlay *o, const struct written *w, bool ex
 void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms)
 {
     struct written *w = written_of(o, key);
+    o->writes++;
     size_note(o, w, true);
     o->bytes += value.len;
     w->cause = o->cause;
@@ -123,6 +124,7 @@ void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_
 void overlay_delete(struct overlay *o, struct slice key)
 {
     struct written *w = written_of(o, key);
+    o->writes++;
     size_note(o, w, false);
     w->cause = o->cause;
     w->exists = false;

@@ -52,6 +52,7 @@ struct overlay {
     uint64_t version;      /* that its commit gets; 0 = not asked for */
     int64_t now_ms;        /* transaction time */
     unsigned changes;      /* evaluations that would commit something */
+    unsigned writes;       /* keys that were set or deleted, and each time */
     uint32_t sequence;     /* numbers given out by view_sequence */
     bool commits_always;   /* even when nothing was written */
     uint16_t cause;        /* enum cause, of what is written now */

@@ -13,11 +13,23 @@ struct view view_over(struct engine *g, struct overlay *o, uint16_t database, st
                          .version = o->version};
 }
 
+struct view view_reading(struct engine *g, struct overlay *o, uint16_t database,
+                         struct arena *arena, struct waiter *w)
+{
+    return (struct view){.engine = g,
+                         .overlay = o,
+                         .arena = arena,
+                         .waiter = w,
+                         .database = database,
+                         .now_ms = o != NULL ? o->now_ms : engine_time_ms(g),
+                         .version = o != NULL ? o->version : 0};
+}
+
 enum err view_stored(struct view *v, struct slice key, struct entry *out, struct error *e)
 {
     struct backend *b = v->engine->backend;
     *out = (struct entry){0};
-    if (overlay_is_flushed(v->overlay, key_database(key))) return OK;
+    if (v->overlay != NULL && overlay_is_flushed(v->overlay, key_database(key))) return OK;
     enum err r = backend_load(b, key, out, v->waiter, e);
     if (r == OK) depends_raise(&v->depends, out->depends);
     return r;
@@ -33,6 +45,7 @@ enum err view_get(struct view *v, struct slice key, struct entry *out, struct er
 bool view_own(const struct view *v, struct slice key, struct entry *out)
 {
     *out = (struct entry){0};
+    if (v->overlay == NULL) return false;
     if (v->overlay->count > 0) {
         const struct written *own = overlay_find(v->overlay, key);
         if (own != NULL) {
@@ -110,6 +123,11 @@ uint32_t view_sequence(struct view *v)
 size_t view_keys(const struct view *v, enum space space)
 {
     return v->overlay->keys[space];
+}
+
+unsigned view_writes(const struct view *v)
+{
+    return v->overlay->writes;
 }
 
 uint64_t view_bytes(const struct view *v)

@@ -104,6 +104,7 @@ static const uint8_t *read_ext(struct stored *s, const struct pack_item *item, c
         return next;
     case EXT_U64: set_integer(s, false, get_uint(body.data, body.len)); return next;
     case EXT_TYPED: s->kind = STORED_TYPED; return next;
+    case EXT_COLLECTION: /* as opaque as V8's own */
     case EXT_V8: s->kind = STORED_V8; return next;
     case EXT_SET: return read_container(s, STORED_SET, body);
     case EXT_MAP: return read_container(s, STORED_MAP, body);

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "codec/bigint.h"
+#include "codec/collection.h"
 #include "codec/date.h"
 #include "codec/number.h"
 #include "codec/v8.h"
@@ -382,8 +383,21 @@ static void write_value(struct write *w, const uint8_t **at, const uint8_t *end)
     }
 }
 
+/* A collection as the object that says what it is. */
+static enum err collection_to_v8(struct slice value, struct buf *out, struct error *e)
+{
+    struct buf shown;
+    buf_init(&shown);
+    collection_to_msgpack(value, &shown);
+    enum err r = shown.is_failed ? error_set(e, ERR_NOMEM, "out of memory")
+                                 : value_to_v8(buf_slice(&shown), out, e);
+    buf_fini(&shown);
+    return r;
+}
+
 enum err value_to_v8(struct slice value, struct buf *out, struct error *e)
 {
+    if (collection_is_head(value)) return collection_to_v8(value, out, e);
     struct write w = {.out = out, .start = out->len, .value = value, .e = e};
     const uint8_t *at = value.data, *end = at + value.len;
     struct pack_item item;

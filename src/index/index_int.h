@@ -49,7 +49,7 @@ static inline bool index_covers(const struct index *x, struct slice key)
 struct slice index_row_tuple(struct slice value);
 
 /* maintain.c */
-bool maintain_is_idle(const void *arg, uint16_t database);
+bool maintain_is_idle(const void *arg, const struct view *v);
 enum err maintain_derive(void *arg, struct view *v, struct data_change *changes, size_t count,
                          struct error *e);
 /* Rows of an entry that are to be written. */

@@ -13,11 +13,11 @@
 
 #define LOADS_MAX 64 /* begun together */
 
-bool maintain_is_idle(const void *arg, uint16_t database)
+bool maintain_is_idle(const void *arg, const struct view *v)
 {
     const struct indexes *ix = arg;
-    return index_count(ix, database) == 0 &&
-           engine_start_is_read(ix->engine, SPACE_INDEX, database);
+    return index_count(ix, v->database) == 0 &&
+           engine_start_is_read(ix->engine, SPACE_INDEX, v->database);
 }
 
 /* A flush makes an index that had failed whole again. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/glob.h"
+#include "codec/collection.h"
 #include "codec/value.h"
 #include "request/decoded.h"
 #include "request/format.h"
@@ -228,7 +229,7 @@ static void write_value(struct slice value, unsigned how, struct buf *out)
 
 void reply_value(struct resp_writer *w, enum format format, struct slice value)
 {
-    if (format == FORMAT_MSGPACK) {
+    if (format == FORMAT_MSGPACK && !collection_is_head(value)) {
         resp_bulk(w, value);
     } else {
         resp_draft(w, value, write_value, format);

@@ -255,6 +255,11 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 #define ARG_COUNT_OR(label, least, most, too_low, too_few)                                         \
     {.name = (label), .kind = &arg_kind_count, .min = (least), .max = (most), .wrong = (too_low),  \
      .missing = (too_few)}
+/* Likewise, with the same words for one that is no number. */
+#define COUNT_SAYS_ONE 1u
+#define ARG_COUNT_ALWAYS(label, least, most, wrong_one, too_few)                                   \
+    {.name = (label), .kind = &arg_kind_count, .min = (least), .max = (most),                      \
+     .wrong = (wrong_one), .missing = (too_few), .flags = COUNT_SAYS_ONE}
 /* Arguments of their own, in a member; ... */
 #define ARG_INSIDE(in, member, label, of)                                                          \
     {.name = (label), .kind = &arg_kind_inside, .at = offsetof(in, member), .inside = &(of)}

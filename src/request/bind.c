@@ -26,6 +26,15 @@ static enum err bind_word(struct walk *w, const struct argument *a, void *to)
     return OK;
 }
 
+/* Redis's words for a count; {} in them is the command. */
+static enum err refuse_count(struct request *rq, const char *text)
+{
+    const char *name = strstr(text, "{}");
+    if (name == NULL) return error_set(&rq->error, ERR_SYNTAX, "%s", text);
+    return error_set(&rq->error, ERR_SYNTAX, "%.*s%s%s", (int)(name - text), text,
+                     rq->command->name, name + 2);
+}
+
 static enum err bind_count(struct walk *w, const struct argument *a)
 {
     struct request *rq = request_of(w);
@@ -33,8 +42,9 @@ static enum err bind_count(struct walk *w, const struct argument *a)
     if (arg_is_terse(rq)) what = NULL;
     int64_t least = a->wrong != NULL ? INT64_MIN : a->min;
     enum err r = arg_integer(rq, w->argv[w->at], what, least, a->max, &w->counted);
+    if (r != OK && a->flags == COUNT_SAYS_ONE) return refuse_count(rq, a->wrong);
     if (r != OK || w->counted >= a->min) return r;
-    return error_set(&rq->error, ERR_SYNTAX, "%s", a->wrong);
+    return refuse_count(rq, a->wrong);
 }
 
 static enum err bind_fits(struct walk *w, const struct argument *a, size_t items)

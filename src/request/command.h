@@ -48,6 +48,7 @@ struct unsent;         /* deliveries of DEQUEUE not yet written: src/command/que
 struct touched_ranges;
 struct trackings;       /* tracking.c */
 struct notifications;   /* notify.c */
+struct lines;           /* lines.c */
 struct client_tracking; /* likewise */
 struct node;
 struct nodes_known;
@@ -56,7 +57,7 @@ struct exec_messages; /* what EXEC publishes: publication.c */
 struct exec_counts;
 struct multi;        /* the queue of MULTI: multi.c */
 struct watched;      /* a key of WATCH: watched.c */
-struct scan_cursors; /* src/command/string/scan.c */
+struct scan_cursors; /* scan_cursors.c */
 struct key_uses;     /* keys.h */
 struct backup;       /* src/request/backup.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
@@ -379,9 +380,10 @@ struct env {
     struct touched_ranges *touched;      /* owned: touched.c */
     struct trackings *trackings;         /* owned: tracking.c */
     struct notifications *notifications; /* owned: notify.c */
+    struct lines *lines;                 /* owned: lines.c */
 
     /* Of features (feature.h), each the business of the file named. */
-    struct scan_cursors *scan_cursors; /* owned: src/command/string/scan.c */
+    struct scan_cursors *scan_cursors; /* owned: scan_cursors.c */
     struct watch_groups *watch_groups; /* owned: src/command/channel/watch_group.c */
     struct client *monitors; /* circular list without head: src/command/observe/monitor.c */
     struct backup *backup;   /* owned: src/command/admin/backup.c */

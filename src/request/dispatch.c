@@ -21,6 +21,7 @@
 #include "request/following.h"
 #include "request/format.h"
 #include "request/idem.h"
+#include "request/lines.h"
 #include "request/long_words.h"
 #include "request/multi.h"
 #include "request/observe.h"
@@ -271,5 +272,6 @@ enum err command_run(struct request *rq)
         stats_error(rq->env, r);
     }
     reply_mode_apply(rq, mark, is_push(rq, r));
+    lines_serve(rq->env);
     return OK;
 }

@@ -7,6 +7,7 @@
  */
 #include "request/format.h"
 
+#include "codec/collection.h"
 #include "codec/key.h"
 #include "codec/value.h"
 #include "request/arguments.h"
@@ -34,7 +35,13 @@ void format_write_value(enum format format, struct slice value, struct buf *out)
 {
     switch (format) {
     case FORMAT_JSON: value_to_json(value, out); break;
-    case FORMAT_MSGPACK: buf_append(out, value.data, value.len); break;
+    case FORMAT_MSGPACK:
+        if (collection_is_head(value)) {
+            collection_to_msgpack(value, out);
+        } else {
+            buf_append(out, value.data, value.len);
+        }
+        break;
     case FORMAT_JSON_BARE: value_to_bare_json(value, out); break;
     }
 }

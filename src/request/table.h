@@ -19,6 +19,14 @@
     X(cmd_bitfield_ro)                                                                             \
     X(cmd_bitop)                                                                                   \
     X(cmd_bitpos)                                                                                  \
+    X(cmd_blmove)                                                                                  \
+    X(cmd_blmpop)                                                                                  \
+    X(cmd_blpop)                                                                                   \
+    X(cmd_brpop)                                                                                   \
+    X(cmd_brpoplpush)                                                                              \
+    X(cmd_bzmpop)                                                                                  \
+    X(cmd_bzpopmax)                                                                                \
+    X(cmd_bzpopmin)                                                                                \
     X(cmd_client)                                                                                  \
     X(cmd_cluster)                                                                                 \
     X(cmd_command)                                                                                 \
@@ -52,7 +60,21 @@
     X(cmd_getex)                                                                                   \
     X(cmd_getrange)                                                                                \
     X(cmd_getset)                                                                                  \
+    X(cmd_hdel)                                                                                    \
     X(cmd_hello)                                                                                   \
+    X(cmd_hexists)                                                                                 \
+    X(cmd_hget)                                                                                    \
+    X(cmd_hgetall)                                                                                 \
+    X(cmd_hincrby)                                                                                 \
+    X(cmd_hincrbyfloat)                                                                            \
+    X(cmd_hkeys)                                                                                   \
+    X(cmd_hlen)                                                                                    \
+    X(cmd_hmget)                                                                                   \
+    X(cmd_hmset)                                                                                   \
+    X(cmd_hset)                                                                                    \
+    X(cmd_hsetnx)                                                                                  \
+    X(cmd_hstrlen)                                                                                 \
+    X(cmd_hvals)                                                                                   \
     X(cmd_incr)                                                                                    \
     X(cmd_incrby)                                                                                  \
     X(cmd_incrbyfloat)                                                                             \
@@ -115,7 +137,20 @@
     X(cmd_lastsave)                                                                                \
     X(cmd_latency)                                                                                 \
     X(cmd_lcs)                                                                                     \
+    X(cmd_lindex)                                                                                  \
+    X(cmd_linsert)                                                                                 \
+    X(cmd_llen)                                                                                    \
+    X(cmd_lmove)                                                                                   \
+    X(cmd_lmpop)                                                                                   \
     X(cmd_lolwut)                                                                                  \
+    X(cmd_lpop)                                                                                    \
+    X(cmd_lpos)                                                                                    \
+    X(cmd_lpush)                                                                                   \
+    X(cmd_lpushx)                                                                                  \
+    X(cmd_lrange)                                                                                  \
+    X(cmd_lrem)                                                                                    \
+    X(cmd_lset)                                                                                    \
+    X(cmd_ltrim)                                                                                   \
     X(cmd_memory)                                                                                  \
     X(cmd_mget)                                                                                    \
     X(cmd_module)                                                                                  \
@@ -145,9 +180,17 @@
     X(cmd_reset)                                                                                   \
     X(cmd_restore)                                                                                 \
     X(cmd_role)                                                                                    \
+    X(cmd_rpop)                                                                                    \
+    X(cmd_rpoplpush)                                                                               \
+    X(cmd_rpush)                                                                                   \
+    X(cmd_rpushx)                                                                                  \
+    X(cmd_sadd)                                                                                    \
     X(cmd_save)                                                                                    \
     X(cmd_scan)                                                                                    \
+    X(cmd_scard)                                                                                   \
     X(cmd_script)                                                                                  \
+    X(cmd_sdiff)                                                                                   \
+    X(cmd_sdiffstore)                                                                              \
     X(cmd_select)                                                                                  \
     X(cmd_set)                                                                                     \
     X(cmd_setbit)                                                                                  \
@@ -155,12 +198,24 @@
     X(cmd_setnx)                                                                                   \
     X(cmd_setrange)                                                                                \
     X(cmd_shutdown)                                                                                \
+    X(cmd_sinter)                                                                                  \
+    X(cmd_sintercard)                                                                              \
+    X(cmd_sinterstore)                                                                             \
+    X(cmd_sismember)                                                                               \
     X(cmd_slowlog)                                                                                 \
+    X(cmd_smembers)                                                                                \
+    X(cmd_smismember)                                                                              \
+    X(cmd_smove)                                                                                   \
+    X(cmd_spop)                                                                                    \
     X(cmd_spublish)                                                                                \
+    X(cmd_srandmember)                                                                             \
+    X(cmd_srem)                                                                                    \
     X(cmd_ssubscribe)                                                                              \
     X(cmd_strlen)                                                                                  \
     X(cmd_subscribe)                                                                               \
     X(cmd_substr)                                                                                  \
+    X(cmd_sunion)                                                                                  \
+    X(cmd_sunionstore)                                                                             \
     X(cmd_sunsubscribe)                                                                            \
     X(cmd_swapdb)                                                                                  \
     X(cmd_time)                                                                                    \
@@ -171,12 +226,44 @@
     X(cmd_unsubscribe)                                                                             \
     X(cmd_unwatch)                                                                                 \
     X(cmd_wait)                                                                                    \
-    X(cmd_watch)
+    X(cmd_watch)                                                                                   \
+    X(cmd_zadd)                                                                                    \
+    X(cmd_zcard)                                                                                   \
+    X(cmd_zcount)                                                                                  \
+    X(cmd_zdiff)                                                                                   \
+    X(cmd_zdiffstore)                                                                              \
+    X(cmd_zincrby)                                                                                 \
+    X(cmd_zinter)                                                                                  \
+    X(cmd_zintercard)                                                                              \
+    X(cmd_zinterstore)                                                                             \
+    X(cmd_zlexcount)                                                                               \
+    X(cmd_zmpop)                                                                                   \
+    X(cmd_zmscore)                                                                                 \
+    X(cmd_zpopmax)                                                                                 \
+    X(cmd_zpopmin)                                                                                 \
+    X(cmd_zrandmember)                                                                             \
+    X(cmd_zrange)                                                                                  \
+    X(cmd_zrangebylex)                                                                             \
+    X(cmd_zrangebyscore)                                                                           \
+    X(cmd_zrangestore)                                                                             \
+    X(cmd_zrank)                                                                                   \
+    X(cmd_zrem)                                                                                    \
+    X(cmd_zremrangebylex)                                                                          \
+    X(cmd_zremrangebyrank)                                                                         \
+    X(cmd_zremrangebyscore)                                                                        \
+    X(cmd_zrevrange)                                                                               \
+    X(cmd_zrevrangebylex)                                                                          \
+    X(cmd_zrevrangebyscore)                                                                        \
+    X(cmd_zrevrank)                                                                                \
+    X(cmd_zscore)                                                                                  \
+    X(cmd_zunion)                                                                                  \
+    X(cmd_zunionstore)
 
 #define FEATURES(X)                                                                                \
     X(backup_feature)                                                                              \
     X(channels_feature)                                                                            \
     X(latency_feature)                                                                             \
+    X(lines_feature)                                                                               \
     X(monitor_feature)                                                                             \
     X(notify_feature)                                                                              \
     X(push_feature)                                                                                \

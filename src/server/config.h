@@ -136,6 +136,7 @@ struct config {
     uint64_t idem_entries_max;
     uint64_t queue_lease_ms;
     uint64_t queue_prefetch;
+    uint64_t pack_bytes;
 
     uint64_t dedup_window_s;
     uint64_t dedup_entries_max;

@@ -219,6 +219,8 @@ static const struct setting settings[] = {
      MUTABLE, "request ids remembered; about 150 bytes of memory each"},
     {"queue-lease", SETTING_NUMBER, AT(queue_lease_ms), "30000", 1, NUMBER_MAX, NULL, MUTABLE,
      "milliseconds that KV.DEQUEUE leases a message for when it does not say"},
+    {"collection-pack-bytes", SETTING_SIZE, AT(pack_bytes), "1kb", 0, 64 * KB, NULL, MUTABLE,
+     "a hash, list, set or sorted set of more bytes has a row for each element; 0 = every one"},
         {"queue-prefetch", SETTING_NUMBER, AT(queue_prefetch), "16", 1, 1000, NULL, MUTABLE,
      "unacknowledged messages that a subscriber of queues may have"},
     {"dedup-window", SETTING_NUMBER, AT(dedup_window_s), "300", 1, NUMBER_MAX, NULL, MUTABLE,

@@ -59,7 +59,7 @@ static void put_msgpack(struct buf *out, const struct change *c, uint64_t commit
     }
     pack_str(out, slice_str("value"));
     if (c->exists) {
-        buf_append(out, c->value.data, c->value.len);
+        format_write_value(FORMAT_MSGPACK, c->value, out);
     } else {
         buf_append_byte(out, NIL);
     }

@@ -1,6 +1,7 @@
 /* memory: the figures, from the allocator, /proc and the backend, and the command MEMORY, which
  * shows them. */
 #include "command/observe/memory.h"
+#include "codec/collection.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -75,6 +76,17 @@ ARGUMENTS(usage_arguments, struct usage, "key [SAMPLES count]",
           ARG_ANY_KEY(struct usage, key, "key", KEY_RO),
           ARG_INTEGER(struct usage, samples, "SAMPLES", 0, INT64_MAX, 0));
 
+#define ELEMENT_OVERHEAD_BYTES 60 /* of a row: its key's head, and what the store adds */
+
+/* Of a collection that has rows: all of them. */
+static uint64_t rows_bytes(struct slice value)
+{
+    struct collection_head h;
+    if (!collection_head_read(value, &h) || !h.is_spread) return 0;
+    uint64_t rows = h.kind == COLLECTION_ZSET ? h.count * 2 : h.count;
+    return h.bytes * (h.kind == COLLECTION_ZSET ? 2 : 1) + rows * ELEMENT_OVERHEAD_BYTES;
+}
+
 static enum err usage_run(struct request *rq)
 {
     const struct usage *a = rq->bound;
@@ -82,7 +94,8 @@ static enum err usage_run(struct request *rq)
     enum err r = request_get(rq, a->key, &entry);
     if (r != OK) return r;
     if (entry.exists) {
-        resp_int(rq->w, (int64_t)(a->key.len + entry.value.len + ENTRY_OVERHEAD_BYTES));
+        resp_int(rq->w, (int64_t)(a->key.len + entry.value.len + ENTRY_OVERHEAD_BYTES +
+                                  rows_bytes(entry.value)));
     } else {
         resp_nil(rq->w);
     }

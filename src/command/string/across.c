@@ -2,6 +2,7 @@
  * and committed, so that either all databases change or none. */
 #include "command/string/across.h"
 
+#include "collection/copy.h"
 #include "command/string/string_int.h"
 #include "request/notify.h"
 
@@ -34,8 +35,15 @@ struct slice key_in(struct request *rq, struct slice key, uint16_t database)
     return arena_copy(rq->arena, buf_slice(rq->scratch));
 }
 
-struct op copy_of(const struct entry *entry, struct slice key)
+struct op copy_of(struct request *rq, const struct entry *entry, struct slice from,
+                  struct slice key)
 {
+    if (collection_is_head(entry->value)) {
+        struct collection_copy *x = arena_alloc(rq->arena, sizeof *x);
+        *x = (struct collection_copy){
+            .all = rq->env->db->collections, .from = from, .to = key, .entry = *entry};
+        return collection_copy_op(x);
+    }
     return (struct op){.kind = OP_SET,
                        .key = key,
                        .value = entry->value,

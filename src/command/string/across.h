@@ -8,8 +8,9 @@
 ERR_MUST_USE enum err other_database(struct request *rq, struct slice word, uint16_t *out);
 /* The same tuple in another database, in the arena. */
 struct slice key_in(struct request *rq, struct slice key, uint16_t database);
-/* Sets `key` to what the entry is, with its expiry. */
-struct op copy_of(const struct entry *entry, struct slice key);
+/* Sets `key` to what the entry is, which is at `from`, with its expiry: a collection is copied. */
+struct op copy_of(struct request *rq, const struct entry *entry, struct slice from,
+                  struct slice key);
 
 struct database_ops {
     uint16_t database;

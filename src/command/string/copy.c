@@ -48,7 +48,7 @@ static enum err copy_run(struct request *rq)
     if (!a->replaces) r = request_get(rq, to, &there);
     if (r != OK) return r;
     if (entry.exists && !there.exists) {
-        struct op set = copy_of(&entry, to);
+        struct op set = copy_of(rq, &entry, a->from, to);
         struct database_ops ops = {.database = database, .ops = &set, .count = 1};
         r = commit_across(rq, &ops, 1);
         if (r != OK) return r;
@@ -101,7 +101,7 @@ static enum err move_run(struct request *rq)
     r = request_get(rq, to, &there);
     if (r != OK) return r;
     if (entry.exists && !there.exists) {
-        struct op set = copy_of(&entry, to);
+        struct op set = copy_of(rq, &entry, a->key, to);
         struct op remove = {.kind = OP_DELETE, .key = a->key};
         struct database_ops ops[] = {
             {.database = database, .ops = &set, .count = 1},
@@ -135,6 +135,17 @@ ARGUMENTS(rename_arguments, struct rename, "key newkey", RENAME_FROM,
 ARGUMENTS(renamenx_arguments, struct rename, "key newkey", RENAME_FROM,
           ARG_KEY(struct rename, to, "newkey", KEY_OW | KEY_INSERT));
 
+/* The entry as it is under another key of the database: the rows of a collection stay where they
+ * are. */
+static struct op renamed(const struct entry *entry, struct slice key)
+{
+    return (struct op){.kind = OP_SET,
+                       .key = key,
+                       .value = entry->value,
+                       .ttl = entry->expiry_ms == 0 ? TTL_NONE : TTL_AT,
+                       .ttl_ms = entry->expiry_ms};
+}
+
 static enum err rename_key(struct request *rq, bool only_if_absent, bool *is_done)
 {
     const struct rename *a = rq->bound;
@@ -147,7 +158,7 @@ static enum err rename_key(struct request *rq, bool only_if_absent, bool *is_don
     if (r != OK || there.exists) return r;
     *is_done = true;
     if (slice_eq(a->from, a->to)) return OK;
-    struct op ops[] = {{.kind = OP_DELETE, .key = a->from}, copy_of(&entry, a->to)};
+    struct op ops[] = {{.kind = OP_DELETE, .key = a->from}, renamed(&entry, a->to)};
     return request_commit(rq, ops, 2);
 }
 

@@ -3,23 +3,64 @@
  *   "TPLD", version (1 byte), the value as it is stored, XXH3 of all before (8 bytes, the lowest
  *   first)
  *
+ * Version 1 has values that a client may write, version 2 a collection: its head with all elements
+ * in it, also of one that is kept as rows.
+ *
  * What Redis dumps is refused, as is what this server dumps by Redis.
  */
 #include <xxhash.h>
 
 #include "codec/value.h"
+#include "collection/copy.h"
 #include "command/string/string_int.h"
+#include "request/elements.h"
 #include "request/keys.h"
 #include "request/table.h"
 
-#define DUMP_MAGIC "TPLD\x01"
+#define DUMP_MAGIC "TPLD"
+#define DUMP_MAGIC_BYTES 4
 #define DUMP_HEAD_BYTES 5
+enum dump_version { DUMP_VALUE = 1, DUMP_COLLECTION = 2 };
 #define DUMP_SUM_BYTES 8
 
 static void sum_write(struct slice of, uint8_t to[DUMP_SUM_BYTES])
 {
     uint64_t sum = XXH3_64bits(of.data, of.len);
     for (unsigned i = 0; i < DUMP_SUM_BYTES; i++) to[i] = (uint8_t)(sum >> (8 * i));
+}
+
+static enum err reply_dump(struct request *rq, enum dump_version version, struct slice value)
+{
+    size_t len = DUMP_HEAD_BYTES + value.len;
+    uint8_t *p = arena_alloc_try(rq->arena, len + DUMP_SUM_BYTES);
+    if (p == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    memcpy(p, DUMP_MAGIC, DUMP_MAGIC_BYTES);
+    p[DUMP_MAGIC_BYTES] = (uint8_t)version;
+    memcpy(p + DUMP_HEAD_BYTES, value.data, value.len);
+    sum_write(slice_of(p, len), p + len);
+    resp_bulk(rq->w, slice_of(p, len + DUMP_SUM_BYTES));
+    return OK;
+}
+
+static enum err dump_of_collection(struct request *rq, struct slice key)
+{
+    struct view *v = elements_view(rq);
+    struct collection c;
+    struct buf all;
+    bool is_one = false;
+    uint64_t max = engine_limits(rq->env->db->engine)->value_bytes_max;
+    buf_init(&all);
+    enum err r = collection_look(rq->env->db->collections, v, key, &c, &is_one, &rq->error);
+    if (r == OK) r = collection_dump(&c, &all, &rq->error);
+    elements_read(rq, v);
+    if (r == OK && all.len > max) {
+        r = error_set(&rq->error, ERR_LIMIT,
+                      "a dump of %zu bytes is larger than max-value-size (%llu)", all.len,
+                      (unsigned long long)max);
+    }
+    if (r == OK) r = reply_dump(rq, DUMP_COLLECTION, buf_slice(&all));
+    buf_fini(&all);
+    return r;
 }
 
 static enum err dump_run(struct request *rq)
@@ -32,14 +73,8 @@ static enum err dump_run(struct request *rq)
         resp_nil(rq->w);
         return OK;
     }
-    size_t len = DUMP_HEAD_BYTES + entry.value.len;
-    uint8_t *p = arena_alloc_try(rq->arena, len + DUMP_SUM_BYTES);
-    if (p == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
-    memcpy(p, DUMP_MAGIC, DUMP_HEAD_BYTES);
-    memcpy(p + DUMP_HEAD_BYTES, entry.value.data, entry.value.len);
-    sum_write(slice_of(p, len), p + len);
-    resp_bulk(rq->w, slice_of(p, len + DUMP_SUM_BYTES));
-    return OK;
+    if (collection_is_head(entry.value)) return dump_of_collection(rq, a->key);
+    return reply_dump(rq, DUMP_VALUE, entry.value);
 }
 
 const struct command cmd_dump = {
@@ -100,12 +135,15 @@ static enum err restore_time(struct request *rq, const struct restore *a, struct
 }
 
 /* The value in what DUMP wrote. A client that can make a checksum can make any bytes, so what it is
- * the checksum of is checked as a value that a client sends. */
-static enum err restore_value(struct request *rq, struct slice dump, struct slice *value)
+ * the checksum of is checked as a value that a client sends, or element by element. */
+static enum err restore_value(struct request *rq, struct slice dump, struct slice *value,
+                              bool *is_collection)
 {
     uint8_t sum[DUMP_SUM_BYTES];
+    uint8_t version = dump.len > DUMP_MAGIC_BYTES ? dump.data[DUMP_MAGIC_BYTES] : 0;
     bool is_whole = dump.len > DUMP_HEAD_BYTES + DUMP_SUM_BYTES &&
-                    memcmp(dump.data, DUMP_MAGIC, DUMP_HEAD_BYTES) == 0;
+                    memcmp(dump.data, DUMP_MAGIC, DUMP_MAGIC_BYTES) == 0 &&
+                    (version == DUMP_VALUE || version == DUMP_COLLECTION);
     if (is_whole) {
         sum_write(slice_of(dump.data, dump.len - DUMP_SUM_BYTES), sum);
         is_whole = memcmp(sum, dump.data + dump.len - DUMP_SUM_BYTES, DUMP_SUM_BYTES) == 0;
@@ -114,8 +152,23 @@ static enum err restore_value(struct request *rq, struct slice dump, struct slic
         return error_set(&rq->error, ERR_SYNTAX, "DUMP payload version or checksum are wrong");
     }
     *value = slice_of(dump.data + DUMP_HEAD_BYTES, dump.len - DUMP_HEAD_BYTES - DUMP_SUM_BYTES);
-    if (value_check(*value, &rq->error) == OK) return OK;
+    *is_collection = version == DUMP_COLLECTION;
+    if (*is_collection || value_check(*value, &rq->error) == OK) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "Bad data format");
+}
+
+static enum err restore_collection(struct request *rq, const struct op *op)
+{
+    int64_t now_ms = engine_time_ms(rq->env->db->engine);
+    struct collection_restore x = {.all = rq->env->db->collections,
+                                   .to = op->key,
+                                   .head = op->value,
+                                   .expiry_ms = op->ttl == TTL_NONE ? 0
+                                                : op->ttl == TTL_AT ? op->ttl_ms
+                                                                    : now_ms + op->ttl_ms};
+    struct op restore = collection_restore_op(&x);
+    enum err r = request_commit(rq, &restore, 1);
+    return r == ERR_VALUE ? error_set(&rq->error, ERR_SYNTAX, "Bad data format") : r;
 }
 
 static enum err restore_run(struct request *rq)
@@ -123,13 +176,14 @@ static enum err restore_run(struct request *rq)
     const struct restore *a = rq->bound;
     struct op op = {.kind = OP_SET, .key = a->key};
     struct entry there = {0};
+    bool is_collection = false;
     enum err r = a->replaces ? OK : request_get(rq, op.key, &there);
     if (r == OK && there.exists) {
         r = error_set(&rq->error, ERR_BUSYKEY, "Target key name already exists.");
     }
     if (r == OK) r = restore_time(rq, a, &op);
-    if (r == OK) r = restore_value(rq, a->dump, &op.value);
-    if (r == OK) r = request_commit(rq, &op, 1);
+    if (r == OK) r = restore_value(rq, a->dump, &op.value, &is_collection);
+    if (r == OK) r = is_collection ? restore_collection(rq, &op) : request_commit(rq, &op, 1);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }

@@ -1,9 +1,29 @@
 /* string_object: OBJECT: how a value is kept, as far as there is an answer here. */
+#include "codec/collection.h"
 #include "codec/value.h"
 #include "command/string/string_int.h"
 #include "request/keys.h"
 #include "request/shapes.h"
 #include "request/table.h"
+
+/* What tools know: how Redis would keep it. */
+static const char *encoding_of(const struct collection_head *h)
+{
+    static const char *const spread[COLLECTION_KINDS] = {
+        [COLLECTION_HASH] = "hashtable", [COLLECTION_LIST] = "quicklist",
+        [COLLECTION_SET] = "hashtable",  [COLLECTION_ZSET] = "skiplist",
+        [COLLECTION_STREAM] = "stream",
+    };
+    struct element x;
+    size_t at = 0;
+    int64_t n = 0;
+    if (h->is_spread || h->kind == COLLECTION_STREAM) return spread[h->kind];
+    if (h->kind != COLLECTION_SET) return "listpack";
+    while (collection_packed_next(h, &at, &x)) {
+        if (!slice_to_i64(x.name, &n)) return "listpack";
+    }
+    return "intset";
+}
 
 enum object_answer { OBJECT_ENCODING, OBJECT_FREQ, OBJECT_IDLETIME, OBJECT_REFCOUNT };
 
@@ -11,6 +31,7 @@ static enum err object_tell(struct request *rq, enum object_answer what)
 {
     const struct one_key *a = rq->bound;
     struct slice bytes = {0};
+    struct collection_head head;
     struct entry entry;
     enum err r = request_get(rq, a->key, &entry);
     if (r != OK) return r;
@@ -21,7 +42,9 @@ static enum err object_tell(struct request *rq, enum object_answer what)
     }
     switch (what) {
     case OBJECT_ENCODING:
-        resp_bulk_str(rq->w, value_bytes_of(entry.value, &bytes) ? "raw" : "msgpack");
+        resp_bulk_str(rq->w, collection_head_read(entry.value, &head) ? encoding_of(&head)
+                             : value_bytes_of(entry.value, &bytes)    ? "raw"
+                                                                      : "msgpack");
         return OK;
     case OBJECT_REFCOUNT: resp_int(rq->w, 1); return OK;
     case OBJECT_FREQ:
@@ -65,7 +88,10 @@ static enum err refcount_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-OBJECT_SUB(encoding, "raw for bytes, msgpack for every other value; nil when absent.");
+OBJECT_SUB(
+    encoding,
+    "raw for bytes, listpack, intset, hashtable, quicklist or skiplist for a collection, msgpack "
+    "for every other value; nil when absent.");
 OBJECT_SUB(freq, "An error, as of Redis without an LFU policy: it is not counted.");
 OBJECT_SUB(idletime, "An error: when a key was used is not kept.");
 OBJECT_SUB(refcount, "1, for no two keys share a value; nil when absent.");

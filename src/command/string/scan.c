@@ -5,10 +5,7 @@
  * the others. Between them lie longer tuples that begin with bytes or a string; a walk steps over a
  * few of them and seeks past the rest of those that begin with the same part.
  *
- * A SCAN cursor is the number of a row in a table of the last places given out, since Redis's
- * clients expect an integer. A place is a key, so a key that is there all the time is found
- * whatever is written meanwhile. The oldest is forgotten; a forgotten cursor is an error, never a
- * wrong place.
+ * Cursors are those of request/scan_cursors.h; a place is a key.
  */
 #include <strings.h>
 
@@ -20,81 +17,17 @@
 #include "codec/utf8.h"
 #include "request/args.h"
 #include "request/block.h"
-#include "request/feature.h"
+#include "request/scan_cursors.h"
 #include "request/shapes.h"
 #include "request/table.h"
 #include "request/view.h"
 
-#define CURSORS_MAX 4096
 #define STEPS_MAX 1000              /* rows of a walk before others get a turn ... */
 #define NAME_BYTES_MAX (512u << 10) /* ... and bytes that are matched with a pattern */
 #define NEIGHBOURS_MAX 8 /* longer tuples with the same first part passed before seeking */
 #define SCAN_COUNT_DEFAULT 10
 #define BYTES_TAG 0x01 /* what is in them is escaped alike */
 #define STRING_TAG 0x02
-
-struct scan_cursor {
-    uint64_t id;
-    uint16_t database;
-    struct buf key; /* owned: the last one given */
-};
-
-struct scan_cursors {
-    struct scan_cursor rows[CURSORS_MAX];
-    uint64_t next_id;
-};
-
-static struct scan_cursors *scan_cursors_new(void)
-{
-    struct scan_cursors *t = mem_new(sizeof *t);
-    /* Another start gives other numbers, so that a cursor of before is not found. All stay below
-     * 2^53. */
-    uint32_t start = 0;
-    random_system(&start, sizeof start);
-    t->next_id = ((uint64_t)(start & 0xfffff) << 32) + 1;
-    return t;
-}
-
-static void scan_cursors_free(struct scan_cursors *t)
-{
-    if (t == NULL) return;
-    for (size_t i = 0; i < CURSORS_MAX; i++) buf_fini(&t->rows[i].key);
-    mem_free(t);
-}
-
-static void scan_open(struct env *env)
-{
-    env->scan_cursors = scan_cursors_new();
-}
-
-static void scan_close(struct env *env)
-{
-    scan_cursors_free(env->scan_cursors);
-    env->scan_cursors = NULL;
-}
-
-const struct feature scan_feature = {
-    .open = scan_open,
-    .close = scan_close,
-};
-
-static uint64_t cursor_add(struct scan_cursors *t, uint16_t database, struct slice key)
-{
-    uint64_t id = t->next_id++;
-    struct scan_cursor *row = &t->rows[id % CURSORS_MAX];
-    row->id = id;
-    row->database = database;
-    buf_clear(&row->key, SIZE_MAX);
-    buf_append(&row->key, key.data, key.len);
-    buf_require(&row->key);
-    return id;
-}
-
-static const struct scan_cursor *cursor_find(const struct scan_cursors *t, uint64_t id)
-{
-    const struct scan_cursor *row = &t->rows[id % CURSORS_MAX];
-    return row->id == id && id != 0 ? row : NULL;
-}
 
 /* ---- a walk over the keys of a view ---- */
 
@@ -261,24 +194,10 @@ struct scan_words {
     struct slice after; /* the key that the cursor stands for */
 };
 
-static enum err check_cursor(struct request *rq, struct scan_words *a)
-{
-    uint64_t id = 0;
-    if (!slice_to_u64(a->cursor, &id)) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
-    if (id == 0) return OK;
-    const struct scan_cursor *row = cursor_find(rq->env->scan_cursors, id);
-    if (row == NULL || row->database != rq->client->database) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "invalid cursor: unknown or forgotten; begin again with 0");
-    }
-    a->after = buf_slice(&row->key);
-    return OK;
-}
-
 static enum err check_scan(struct request *rq, void *bound)
 {
     struct scan_words *a = bound;
-    enum err r = check_cursor(rq, a);
+    enum err r = scan_cursor_read(rq, a->cursor, &a->after);
     if (r == OK && a->count < 1) r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
     if (r != OK) return r;
     if (a->count > STEPS_MAX * 10) a->count = STEPS_MAX * 10;
@@ -320,7 +239,7 @@ static enum err scan_page(struct request *rq, const struct scan_words *s, struct
         bool is_seen = false;
         if (rows == s->count || steps == s->count + STEPS_MAX || matched > NAME_BYTES_MAX) {
             walk_depends(rq, k);
-            resp_bulk_u64(rq->w, cursor_add(rq->env->scan_cursors, rq->client->database, last));
+            resp_bulk_u64(rq->w, scan_cursor_add(rq, last));
             return OK;
         }
         r = walk_next(rq, k, &key, &entry, &is_seen);

@@ -90,7 +90,7 @@ static struct database_ops ops_of(struct request *rq, const struct entries *x,
             out.ops[out.count++] = (struct op){.kind = OP_DELETE, .key = x->rows[at].key};
         }
         struct slice key = key_in(rq, other->rows[i].key, x->database);
-        out.ops[out.count++] = copy_of(&other->rows[i].entry, key);
+        out.ops[out.count++] = copy_of(rq, &other->rows[i].entry, other->rows[i].key, key);
     }
     for (; at < x->count; at++) {
         out.ops[out.count++] = (struct op){.kind = OP_DELETE, .key = x->rows[at].key};

@@ -1,0 +1,257 @@
+/* collection: see collection.h. */
+#include "codec/collection.h"
+
+#include "base/bytes.h"
+#include "codec/pack.h"
+#include "codec/value.h"
+
+#define FORMAT 1
+#define FIXED_BYTES 3 /* format, kind, flags */
+#define HEAD_SPREAD 1u
+#define HEAD_HOLEY 2u
+#define HEAD_FIELD_TTL 4u
+#define HEAD_FLAGS (HEAD_SPREAD | HEAD_HOLEY | HEAD_FIELD_TTL)
+#define VARINT_BYTES_MAX 10
+
+/* ---- reading ---- */
+
+struct cursor {
+    const uint8_t *at, *end;
+    bool is_damaged;
+};
+
+static uint64_t take_u64(struct cursor *c)
+{
+    if (c->end - c->at < 8) {
+        c->is_damaged = true;
+        return 0;
+    }
+    c->at += 8;
+    return get_u64(c->at - 8);
+}
+
+static uint64_t take_varint(struct cursor *c)
+{
+    uint64_t n = 0;
+    for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
+        uint8_t byte = *c->at++;
+        n |= (uint64_t)(byte & 0x7f) << shift;
+        if ((byte & 0x80) == 0) return n;
+    }
+    c->is_damaged = true;
+    return 0;
+}
+
+static struct slice take_bytes(struct cursor *c, uint64_t len)
+{
+    if ((uint64_t)(c->end - c->at) < len) {
+        c->is_damaged = true;
+        return slice_of(NULL, 0);
+    }
+    c->at += len;
+    return slice_of(c->at - len, (size_t)len);
+}
+
+/* The body of a head; false when the value is none. */
+static bool body_of(struct slice value, struct slice *body)
+{
+    const uint8_t *at = value.data;
+    struct pack_item item;
+    if (value.len < 2 + FIXED_BYTES || value.data[0] < 0xc7) return false;
+    if (value.data[0] > 0xc9 && (value.data[0] < 0xd4 || value.data[0] > 0xd8)) return false;
+    if (pack_read(&at, value.data + value.len, &item) != PACK_OK) return false;
+    if (item.type != PACK_EXT || item.ext != EXT_COLLECTION) return false;
+    *body = item.body;
+    return at == value.data + value.len;
+}
+
+bool collection_is_head(struct slice value)
+{
+    struct slice body;
+    return body_of(value, &body);
+}
+
+static void read_spread(struct cursor *c, struct collection_head *h)
+{
+    struct slice id = take_bytes(c, INCARNATION_ID_BYTES);
+    if (!c->is_damaged) memcpy(h->incarnation, id.data, INCARNATION_ID_BYTES);
+    h->count = take_u64(c);
+    h->bytes = take_u64(c);
+    if (h->kind != COLLECTION_LIST) return;
+    h->first = take_u64(c);
+    h->end = take_u64(c);
+}
+
+bool collection_head_read(struct slice value, struct collection_head *out)
+{
+    struct slice body;
+    *out = (struct collection_head){0};
+    if (!body_of(value, &body) || body.len < FIXED_BYTES) return false;
+    unsigned flags = body.data[2];
+    if (body.data[0] != FORMAT || body.data[1] == 0 || body.data[1] >= COLLECTION_KINDS) {
+        return false;
+    }
+    if ((flags & ~HEAD_FLAGS) != 0) return false;
+    struct cursor c = {.at = body.data + FIXED_BYTES, .end = body.data + body.len};
+    out->kind = (enum collection_kind)body.data[1];
+    out->is_spread = (flags & HEAD_SPREAD) != 0;
+    out->is_holey = (flags & HEAD_HOLEY) != 0;
+    if ((flags & HEAD_FIELD_TTL) != 0) {
+        out->expiring = take_u64(&c);
+        out->own_expiry_ms = (int64_t)take_u64(&c);
+        out->field_expiry_ms = (int64_t)take_u64(&c);
+    }
+    if (out->is_spread) {
+        read_spread(&c, out);
+        return !c.is_damaged && c.at == c.end;
+    }
+    out->count = take_varint(&c);
+    out->packed = slice_of(c.at, (size_t)(c.end - c.at));
+    /* Each takes a byte at least. */
+    return !c.is_damaged && out->count <= out->packed.len;
+}
+
+bool collection_packed_next(const struct collection_head *h, size_t *at, struct element *out)
+{
+    struct cursor c = {.at = h->packed.data + *at, .end = h->packed.data + h->packed.len};
+    *out = (struct element){.name = slice_of(NULL, 0), .value = slice_of(NULL, 0)};
+    if (c.at == c.end) return false;
+    struct slice first = take_bytes(&c, take_varint(&c));
+    if (h->kind == COLLECTION_LIST) {
+        out->value = first;
+    } else {
+        out->name = first;
+    }
+    if (h->kind == COLLECTION_HASH) {
+        uint64_t len = take_varint(&c);
+        out->value = take_bytes(&c, len / 2);
+        if (len % 2 == 1) out->expiry_ms = (int64_t)take_u64(&c);
+    } else if (h->kind == COLLECTION_ZSET) {
+        uint64_t bits = take_u64(&c);
+        memcpy(&out->score, &bits, sizeof bits);
+    }
+    if (c.is_damaged) return false;
+    *at = (size_t)(c.at - h->packed.data);
+    return true;
+}
+
+/* ---- writing ---- */
+
+static void add_u64(struct buf *out, uint64_t n)
+{
+    uint8_t *p = buf_reserve(out, 8);
+    if (p == NULL) return;
+    put_u64(p, n);
+    out->len += 8;
+}
+
+static void add_varint(struct buf *out, uint64_t n)
+{
+    uint8_t *p = buf_reserve(out, VARINT_BYTES_MAX);
+    if (p == NULL) return;
+    size_t len = 0;
+    for (; n >= 0x80; n >>= 7) p[len++] = (uint8_t)(n | 0x80);
+    p[len++] = (uint8_t)n;
+    out->len += len;
+}
+
+static void add_bytes(struct buf *out, struct slice s)
+{
+    add_varint(out, s.len);
+    buf_append(out, s.data, s.len);
+}
+
+static void add_element(struct buf *out, enum collection_kind kind, const struct element *x)
+{
+    add_bytes(out, kind == COLLECTION_LIST ? x->value : x->name);
+    if (kind == COLLECTION_HASH) {
+        add_varint(out, (uint64_t)x->value.len * 2 + (x->expiry_ms != 0));
+        buf_append(out, x->value.data, x->value.len);
+        if (x->expiry_ms != 0) add_u64(out, (uint64_t)x->expiry_ms);
+    } else if (kind == COLLECTION_ZSET) {
+        uint64_t bits = 0;
+        memcpy(&bits, &x->score, sizeof bits);
+        add_u64(out, bits);
+    }
+}
+
+void collection_head_write(const struct collection_head *h, const struct element *items,
+                           struct buf *out)
+{
+    bool has_ttl = h->expiring > 0 || h->field_expiry_ms != 0;
+    uint8_t head[PACK_HEAD_BYTES];
+    size_t room = h->is_spread ? 2 : 3;
+    size_t opened = pack_open(out, room);
+    size_t from = out->len;
+    uint8_t fixed[FIXED_BYTES] = {FORMAT, (uint8_t)h->kind,
+                                  (uint8_t)((h->is_spread ? HEAD_SPREAD : 0) |
+                                            (h->is_holey ? HEAD_HOLEY : 0) |
+                                            (has_ttl ? HEAD_FIELD_TTL : 0))};
+    buf_append(out, fixed, sizeof fixed);
+    if (has_ttl) {
+        add_u64(out, h->expiring);
+        add_u64(out, (uint64_t)h->own_expiry_ms);
+        add_u64(out, (uint64_t)h->field_expiry_ms);
+    }
+    if (h->is_spread) {
+        buf_append(out, h->incarnation, INCARNATION_ID_BYTES);
+        add_u64(out, h->count);
+        add_u64(out, h->bytes);
+        if (h->kind == COLLECTION_LIST) {
+            add_u64(out, h->first);
+            add_u64(out, h->end);
+        }
+    } else {
+        add_varint(out, h->count);
+        for (uint64_t i = 0; i < h->count; i++) add_element(out, h->kind, &items[i]);
+    }
+    if (out->is_failed) return;
+    pack_close(out, opened, room, head, pack_head(PACK_EXT, EXT_COLLECTION, out->len - from, head));
+}
+
+size_t collection_packed_bytes(const struct element *x)
+{
+    return x->name.len + x->value.len + 2 * 3 + 8;
+}
+
+/* ---- how it is shown ---- */
+
+const char *collection_kind_name(enum collection_kind kind)
+{
+    static const char *const names[COLLECTION_KINDS] = {
+        [COLLECTION_HASH] = "hash", [COLLECTION_LIST] = "list",     [COLLECTION_SET] = "set",
+        [COLLECTION_ZSET] = "zset", [COLLECTION_STREAM] = "stream",
+    };
+    return names[kind];
+}
+
+/* What cannot be read is shown as a collection of no type. */
+static const char *type_of(struct slice value, struct collection_head *h)
+{
+    return collection_head_read(value, h) ? collection_kind_name(h->kind) : "damaged";
+}
+
+void collection_to_json(struct slice value, struct buf *out)
+{
+    struct collection_head h;
+    const char *type = type_of(value, &h);
+    buf_append_str(out, "{\"$collection\":{\"type\":\"");
+    buf_append_str(out, type);
+    buf_append_str(out, "\",\"length\":");
+    buf_append_u64(out, h.count);
+    buf_append_str(out, "}}");
+}
+
+void collection_to_msgpack(struct slice value, struct buf *out)
+{
+    struct collection_head h;
+    const char *type = type_of(value, &h);
+    uint8_t head[PACK_HEAD_BYTES];
+    buf_append(out, head, pack_head(PACK_MAP, 0, 1, head));
+    pack_str(out, slice_str("$collection"));
+    buf_append(out, head, pack_head(PACK_MAP, 0, 2, head));
+    pack_str(out, slice_str("type"));
+    pack_str(out, slice_str(type));
+    pack_str(out, slice_str("length"));
+    pack_uint(out, h.count);
+}

@@ -1,0 +1,18 @@
+/* collection_int: the layer, as the files of this folder see it. */
+#ifndef COLLECTION_COLLECTION_INT_H
+#define COLLECTION_COLLECTION_INT_H
+
+#include "base/hash_bag.h"
+#include "base/sparse.h"
+#include "collection/collection.h"
+
+struct collections {
+    struct collections_options options;
+    struct sparse owners; /* struct hash_bag, owned: by database the keys of spread collections */
+    size_t spread;        /* of all databases */
+};
+
+/* May the key hold a spread collection? False is certain. */
+bool collections_may_be_spread(const struct collections *x, struct slice key);
+
+#endif

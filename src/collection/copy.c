@@ -1,0 +1,110 @@
+/* copy: see copy.h. */
+#include "collection/copy.h"
+
+#include <math.h>
+
+#include "collection/list.h"
+
+enum err collection_elements(struct collection *c, struct element **out, size_t *count,
+                             struct error *e)
+{
+    struct walk_range range = {.is_reverse = false};
+    struct element_walk w;
+    struct arena *arena = c->view->arena;
+    size_t max = (size_t)c->head.count;
+    bool is_end = false;
+    *count = 0;
+    if (max > COLLECTION_ROWS_MAX / 2) {
+        return error_set(e, ERR_LIMIT,
+                         "a collection of %zu elements is more than one transaction copies (%d)",
+                         max, COLLECTION_ROWS_MAX / 2);
+    }
+    *out = arena_alloc(arena, (max + 1) * sizeof **out);
+    enum err r = element_walk_begin(&w, c, &range, e);
+    while (r == OK && *count < max) {
+        struct element x;
+        r = element_walk_next(&w, &x, &is_end, e);
+        if (r != OK || is_end) break;
+        x.name = arena_copy(arena, x.name);
+        x.value = arena_copy(arena, x.value);
+        (*out)[(*count)++] = x;
+    }
+    element_walk_end(&w);
+    return r;
+}
+
+static enum err add(struct collection *c, const struct element *x, struct error *e)
+{
+    bool was_there = false;
+    if (c->head.kind == COLLECTION_LIST) return list_push(c, false, x->value, e);
+    return collection_put(c, x, &was_there, NULL, e);
+}
+
+/* ---- copies ---- */
+
+static enum err copy_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    struct collection_copy *x = (struct collection_copy *)op;
+    struct collection from;
+    struct collection to;
+    struct element *items = NULL;
+    size_t count = 0;
+    collection_begin(x->all, v, x->from, COLLECTION_HASH, &from);
+    enum err r = collection_read(&from, &x->entry, e);
+    if (r == OK) r = collection_elements(&from, &items, &count, e);
+    collection_begin(x->all, v, x->to, from.head.kind, &to);
+    to.expiry_ms = from.expiry_ms;
+    for (size_t i = 0; i < count && r == OK; i++) r = add(&to, &items[i], e);
+    *is_met = r == OK;
+    return r == OK ? collection_replace(&to, e) : r;
+}
+
+struct op collection_copy_op(struct collection_copy *x)
+{
+    x->base = (struct layer_op){.apply = copy_apply};
+    return (struct op){.kind = OP_LAYER, .key = x->to, .layer = &x->base};
+}
+
+/* ---- dumps ---- */
+
+enum err collection_dump(struct collection *c, struct buf *out, struct error *e)
+{
+    struct element *items = NULL;
+    size_t count = 0;
+    enum err r = collection_elements(c, &items, &count, e);
+    if (r != OK) return r;
+    struct collection_head h = {.kind = c->head.kind, .count = count};
+    collection_head_write(&h, items, out);
+    return out->is_failed ? error_set(e, ERR_NOMEM, "no memory for a dump") : OK;
+}
+
+static enum err restore_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    struct collection_restore *x = (struct collection_restore *)op;
+    struct collection_head h;
+    struct collection to;
+    size_t at = 0;
+    uint64_t count = 0;
+    enum err r = OK;
+    if (!collection_head_read(x->head, &h) || h.is_spread || h.kind == COLLECTION_STREAM) {
+        return error_set(e, ERR_VALUE, "Bad data format");
+    }
+    collection_begin(x->all, v, x->to, h.kind, &to);
+    to.expiry_ms = x->expiry_ms;
+    for (; count < h.count && r == OK; count++) {
+        struct element item;
+        bool is_good = collection_packed_next(&h, &at, &item) && !isnan(item.score);
+        r = is_good ? add(&to, &item, e) : error_set(e, ERR_VALUE, "Bad data format");
+    }
+    if (r == OK && (at != h.packed.len || h.count == 0)) {
+        r = error_set(e, ERR_VALUE, "Bad data format");
+    }
+    *is_met = r == OK;
+    return r == OK ? collection_replace(&to, e) : r;
+}
+
+struct op collection_restore_op(struct collection_restore *x)
+{
+    x->base = (struct layer_op){.apply = restore_apply};
+    return (struct op){.kind = OP_LAYER, .key = x->to, .layer = &x->base};
+}

@@ -1,0 +1,32 @@
+/* copy: whole collections: at another key, in another database, as bytes for DUMP. */
+#ifndef COLLECTION_COPY_H
+#define COLLECTION_COPY_H
+
+#include "collection/collection.h"
+
+/* An operation that makes the key `to` what an entry with a head is, which was read in this turn at
+ * `from`; with the entry's expiry. It replaces what is there. ERR_LIMIT: more than half of
+ * COLLECTION_ROWS_MAX elements. */
+struct collection_copy {
+    struct layer_op base; /* first */
+    struct collections *all;
+    struct slice from, to;
+    struct entry entry;
+};
+struct op collection_copy_op(struct collection_copy *x);
+
+/* All elements, in the arena of the view. ERR_LIMIT. */
+ERR_MUST_USE enum err collection_elements(struct collection *c, struct element **out, size_t *count,
+                                          struct error *e);
+/* Appends a head that has all elements in it, however many: a dump. */
+ERR_MUST_USE enum err collection_dump(struct collection *c, struct buf *out, struct error *e);
+/* An operation that makes the key what such a head says. ERR_VALUE: it is damaged. */
+struct collection_restore {
+    struct layer_op base; /* first */
+    struct collections *all;
+    struct slice to, head;
+    int64_t expiry_ms;
+};
+struct op collection_restore_op(struct collection_restore *x);
+
+#endif

@@ -1,0 +1,39 @@
+/* hash_int: what the files of the hash commands share. */
+#ifndef COMMAND_HASH_HASH_INT_H
+#define COMMAND_HASH_HASH_INT_H
+
+#include "request/args.h"
+#include "request/elements.h"
+#include "request/keys.h"
+#include "request/shapes.h"
+#include "request/table.h"
+
+#define HASH_COMMAND(id, more, uses, text, its_arguments, says, function)                          \
+    const struct command cmd_##id = {                                                              \
+        .name = #id,                                                                               \
+        .flags = CMD_STRING | (more),                                                              \
+        .key_flags = uses,                                                                         \
+        .group = "hash",                                                                           \
+        .since = "0.2.0",                                                                          \
+        .summary = text,                                                                           \
+        .arguments = &(its_arguments),                                                             \
+        .reply = says,                                                                             \
+        .run = function,                                                                           \
+    }
+
+struct key_field {
+    struct slice key, field;
+};
+extern const struct arguments key_field_arguments; /* "key field" */
+
+struct key_fields {
+    struct slice key;
+    struct slices fields;
+};
+extern const struct arguments key_fields_arguments; /* "key field [field ...]" */
+
+/* The field of the hash at the key, in the reading command's view. */
+ERR_MUST_USE enum err hash_read(struct request *rq, struct slice key, struct slice field,
+                                bool *found, struct element *out);
+
+#endif

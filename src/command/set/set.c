@@ -1,0 +1,271 @@
+/* set: the commands on one set: adding, removing, asking, random members. */
+#include "collection/pick.h"
+#include "command/set/set_int.h"
+
+enum err set_open(struct request *rq, struct view *v, struct slice key, struct collection *c)
+{
+    return collection_open(rq->env->db->collections, v, key, COLLECTION_SET, c, &rq->error);
+}
+
+/* ---- SADD, SREM ---- */
+
+ARGUMENTS(members_arguments, struct key_members, "key member [member ...]",
+          ARG_KEY(struct key_members, key, "key", 0),
+          ARG_WORDS(struct key_members, members, "member"));
+
+static enum err sadd_change(struct request *rq, struct view *v, void *arg)
+{
+    struct key_members *a = arg;
+    struct collection c;
+    a->count = 0;
+    enum err r = set_open(rq, v, a->key, &c);
+    for (size_t i = 0; i < a->members.count && r == OK; i++) {
+        struct element x = {.name = a->members.items[i]};
+        bool was_there = false;
+        r = collection_put(&c, &x, &was_there, NULL, &rq->error);
+        a->count += !was_there;
+    }
+    return r == OK ? collection_save(&c, &rq->error) : r;
+}
+
+static enum err sadd_run(struct request *rq)
+{
+    struct key_members *a = rq->bound;
+    enum err r = elements_commit(rq, sadd_change, a);
+    if (r == OK) resp_int(rq->w, a->count);
+    return r;
+}
+SET_COMMAND(sadd, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
+            "Adds members to a set, which is made if need be.", members_arguments,
+            "How many of them are new.", sadd_run);
+
+static enum err srem_change(struct request *rq, struct view *v, void *arg)
+{
+    struct key_members *a = arg;
+    struct collection c;
+    a->count = 0;
+    enum err r = set_open(rq, v, a->key, &c);
+    for (size_t i = 0; i < a->members.count && r == OK && c.head.count > 0; i++) {
+        bool was_there = false;
+        r = collection_remove(&c, a->members.items[i], &was_there, NULL, &rq->error);
+        a->count += was_there;
+    }
+    return r == OK ? collection_save(&c, &rq->error) : r;
+}
+
+static enum err srem_run(struct request *rq)
+{
+    struct key_members *a = rq->bound;
+    enum err r = elements_commit(rq, srem_change, a);
+    if (r == OK) resp_int(rq->w, a->count);
+    return r;
+}
+SET_COMMAND(srem, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
+            "Removes members of a set; the key goes with its last member.", members_arguments,
+            "How many of them were there.", srem_run);
+
+/* ---- SISMEMBER, SMISMEMBER, SCARD, SMEMBERS ---- */
+
+struct key_member {
+    struct slice key, member;
+};
+ARGUMENTS(member_arguments, struct key_member, "key member",
+          ARG_KEY(struct key_member, key, "key", 0), ARG_WORD(struct key_member, member, "member"));
+
+static enum err sismember_run(struct request *rq)
+{
+    const struct key_member *a = rq->bound;
+    struct collection c;
+    struct element x;
+    struct view *v = elements_view(rq);
+    bool found = false;
+    enum err r = elements_open(rq, v, a->key, COLLECTION_SET, &c);
+    if (r == OK) r = collection_find(&c, a->member, &found, &x, &rq->error);
+    elements_read(rq, v);
+    if (r == OK) resp_int(rq->w, found);
+    return r;
+}
+SET_COMMAND(sismember, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "Whether a set has a member.",
+            member_arguments, "1, or 0.", sismember_run);
+
+static enum err smismember_run(struct request *rq)
+{
+    const struct key_members *a = rq->bound;
+    struct collection c;
+    struct view *v = elements_view(rq);
+    enum err r = elements_open(rq, v, a->key, COLLECTION_SET, &c);
+    resp_array(rq->w, a->members.count);
+    for (size_t i = 0; i < a->members.count && r == OK; i++) {
+        struct element x;
+        bool found = false;
+        r = collection_find(&c, a->members.items[i], &found, &x, &rq->error);
+        if (r == OK) resp_int(rq->w, found);
+    }
+    elements_read(rq, v);
+    return r;
+}
+SET_COMMAND(smismember, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
+            "Which of several members a set has.", members_arguments, "For each 1, or 0.",
+            smismember_run);
+
+static enum err scard_run(struct request *rq)
+{
+    const struct one_key *a = rq->bound;
+    struct collection c;
+    enum err r = elements_open(rq, elements_view(rq), a->key, COLLECTION_SET, &c);
+    if (r == OK) resp_int(rq->w, (int64_t)c.head.count);
+    return r;
+}
+SET_COMMAND(scard, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "How many members a set has.",
+            one_key_arguments, "The number; 0 when there is no such key.", scard_run);
+
+static void tell_member(struct resp_writer *w, const struct element *x, size_t *count)
+{
+    resp_bulk(w, x->name);
+    ++*count;
+}
+
+static void begin_set(struct resp_writer *w, size_t count, size_t elements)
+{
+    (void)elements;
+    resp_set(w, count);
+}
+
+static enum err smembers_run(struct request *rq)
+{
+    const struct one_key *a = rq->bound;
+    struct telling t = {
+        .kind = COLLECTION_SET, .key = a->key, .tell = tell_member, .begin = begin_set};
+    return elements_tell(rq, &t);
+}
+SET_COMMAND(smembers, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "All members of a set.",
+            one_key_arguments, "The members; in RESP3 a set.", smembers_run);
+
+/* ---- SMOVE ---- */
+
+struct smove {
+    struct slice from, to, member;
+    bool is_moved;
+};
+ARGUMENTS(smove_arguments, struct smove, "source destination member",
+          ARG_KEY(struct smove, from, "source", KEY_RW | KEY_ACCESS | KEY_DELETE),
+          ARG_KEY(struct smove, to, "destination", KEY_RW | KEY_INSERT),
+          ARG_WORD(struct smove, member, "member"));
+
+static enum err smove_change(struct request *rq, struct view *v, void *arg)
+{
+    struct smove *a = arg;
+    struct collection from;
+    struct collection to;
+    struct element x = {.name = a->member};
+    bool was_there = false;
+    a->is_moved = false;
+    enum err r = set_open(rq, v, a->from, &from);
+    if (r != OK || !from.exists) return r;
+    r = set_open(rq, v, a->to, &to);
+    if (r == OK && slice_eq(a->from, a->to)) {
+        return collection_find(&from, a->member, &a->is_moved, &x, &rq->error);
+    }
+    if (r == OK) r = collection_remove(&from, a->member, &was_there, NULL, &rq->error);
+    if (r != OK || !was_there) return r;
+    a->is_moved = true;
+    r = collection_put(&to, &x, &was_there, NULL, &rq->error);
+    if (r == OK) r = collection_save(&from, &rq->error);
+    return r == OK ? collection_save(&to, &rq->error) : r;
+}
+
+static enum err smove_run(struct request *rq)
+{
+    struct smove *a = rq->bound;
+    enum err r = elements_commit(rq, smove_change, a);
+    if (r == OK) resp_int(rq->w, a->is_moved);
+    return r;
+}
+SET_COMMAND(smove, CMD_WRITE | CMD_FAST, 0, "Moves a member from one set to another.",
+            smove_arguments, "1, or 0 when the source does not have it.", smove_run);
+
+/* ---- SPOP, SRANDMEMBER ---- */
+
+struct picking {
+    struct slice key;
+    int64_t count;
+    bool has_count;
+    struct element *items; /* results */
+    size_t picked;
+};
+#define NOT_POSITIVE "value is out of range, must be positive"
+#define NOT_INTEGER "value is not an integer or out of range"
+
+static enum err check_picking(struct request *rq, void *bound)
+{
+    struct picking *a = bound;
+    a->has_count = rq->argc - rq->words_before > 1;
+    return OK;
+}
+ARGUMENTS_WITH(spop_arguments, struct picking, "key [count]", WITH(.check = check_picking),
+               ARG_KEY(struct picking, key, "key", 0),
+               ARG_INTEGER_OR(struct picking, count, "count", 0, INT64_MAX, 1, NOT_POSITIVE));
+ARGUMENTS_WITH(srandmember_arguments, struct picking, "key [count]", WITH(.check = check_picking),
+               ARG_KEY(struct picking, key, "key", 0),
+               ARG_INTEGER_OR(struct picking, count, "count", -INT64_MAX, INT64_MAX, 1,
+                              NOT_INTEGER));
+
+static enum err spop_change(struct request *rq, struct view *v, void *arg)
+{
+    struct picking *a = arg;
+    struct collection c;
+    enum err r = set_open(rq, v, a->key, &c);
+    if (r == OK) {
+        r = pick_random(&c, (uint64_t)a->count, false, &a->items, &a->picked, &rq->error);
+    }
+    if (r == OK && c.exists && a->picked == c.head.count) {
+        collection_clear(&c);
+        return collection_save(&c, &rq->error);
+    }
+    for (size_t i = 0; i < a->picked && r == OK; i++) {
+        bool was_there = false;
+        r = collection_remove(&c, a->items[i].name, &was_there, NULL, &rq->error);
+    }
+    return r == OK ? collection_save(&c, &rq->error) : r;
+}
+
+static void reply_picked(struct request *rq, const struct picking *a, bool is_set)
+{
+    if (a->has_count && is_set) {
+        resp_set(rq->w, a->picked);
+    } else if (a->has_count) {
+        resp_array(rq->w, a->picked);
+    } else if (a->picked == 0) {
+        resp_nil(rq->w);
+    }
+    for (size_t i = 0; i < a->picked; i++) resp_bulk(rq->w, a->items[i].name);
+}
+
+static enum err spop_run(struct request *rq)
+{
+    struct picking *a = rq->bound;
+    enum err r = elements_commit(rq, spop_change, a);
+    if (r == OK) reply_picked(rq, a, true);
+    return r;
+}
+SET_COMMAND(spop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
+            "Takes random members out of a set.", spop_arguments,
+            "The member, or nil; with `count` those that were taken.", spop_run);
+
+static enum err srandmember_run(struct request *rq)
+{
+    struct picking *a = rq->bound;
+    struct collection c;
+    struct view *v = elements_view(rq);
+    bool repeats = a->count < 0;
+    uint64_t count = (uint64_t)(repeats ? -a->count : a->count);
+    enum err r = elements_open(rq, v, a->key, COLLECTION_SET, &c);
+    if (r == OK) r = pick_random(&c, count, repeats, &a->items, &a->picked, &rq->error);
+    elements_read(rq, v);
+    if (r == OK) reply_picked(rq, a, false);
+    return r;
+}
+SET_COMMAND(srandmember, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Random members of a set.",
+            srandmember_arguments,
+            "A member, or nil; with `count` different ones, below 0 so many that may repeat.",
+            srandmember_run);

@@ -1,0 +1,222 @@
+/* elements: see elements.h. A reply of many is read through a scan that keeps what it sees, a slice
+ * in each run of the command, into a buffer of its own; the scan is the command's pending. */
+#include "request/elements.h"
+
+#include "base/mem.h"
+#include "codec/float_text.h"
+#include "request/args.h"
+#include "request/block.h"
+
+#define FEW 1000                 /* elements that are told at once */
+#define SLICE_ELEMENTS 2000      /* before others get a turn ... */
+#define SLICE_BYTES (512 * 1024) /* ... or when so much was told */
+#define ARENA_BYTES 4096
+
+/* ---- reading ---- */
+
+struct view *elements_view(struct request *rq)
+{
+    struct view *v = arena_alloc(rq->arena, sizeof *v);
+    *v = view_reading(rq->env->db->engine, rq->overlay, rq->client->database, rq->arena,
+                      rq->waiter);
+    return v;
+}
+
+void elements_read(struct request *rq, const struct view *v)
+{
+    depends_raise(&rq->depends, v->depends);
+}
+
+enum err elements_open(struct request *rq, struct view *v, struct slice key,
+                       enum collection_kind kind, struct collection *out)
+{
+    enum err r = collection_open(rq->env->db->collections, v, key, kind, out, &rq->error);
+    elements_read(rq, v);
+    if (r != OK) return r;
+    struct env_stats *s = &rq->env->stats;
+    s->reads++;
+    *(out->exists ? &s->hits : &s->misses) += 1;
+    return OK;
+}
+
+/* ---- many of them ---- */
+
+struct tellings {
+    struct pending pending; /* first */
+    struct arena arena;     /* of what follows, when it takes several turns */
+    struct view view;
+    struct collection collection;
+    struct element_walk walk;
+    struct buf reply;
+    uint64_t skip, max; /* as struct walk_range has them */
+    size_t replies, elements;
+    bool is_done;
+};
+
+static size_t telling_bytes(const struct pending *p)
+{
+    return ((const struct tellings *)p)->reply.cap;
+}
+
+static void telling_free(struct pending *p)
+{
+    struct tellings *x = (struct tellings *)p;
+    element_walk_end(&x->walk);
+    buf_fini(&x->reply);
+    arena_fini(&x->arena);
+    mem_free(x);
+}
+
+void elements_begin_array(struct resp_writer *w, size_t count, size_t elements)
+{
+    (void)elements;
+    resp_array(w, count);
+}
+
+/* The walk over what is to be told of x->collection. */
+static enum err tell_open(struct request *rq, const struct telling *t, struct tellings *x,
+                          bool is_divided)
+{
+    struct walk_range range = {.is_divided = is_divided, .is_empty = x->collection.head.count == 0};
+    enum err r = OK;
+    if (!range.is_empty && t->range != NULL) r = t->range(rq, &x->collection, &range);
+    x->skip = range.skip;
+    x->max = range.max;
+    x->is_done = range.is_empty;
+    if (r == OK && !x->is_done) {
+        r = element_walk_begin(&x->walk, &x->collection, &range, &rq->error);
+    }
+    return r;
+}
+
+/* Up to `limit` of them. */
+static enum err tell_some(struct request *rq, const struct telling *t, struct tellings *x,
+                          size_t limit)
+{
+    struct resp_writer w = {.out = &x->reply, .proto = rq->w->proto};
+    size_t bytes = x->reply.len + SLICE_BYTES;
+    for (size_t i = 0; i < limit && x->reply.len < bytes && !x->is_done; i++) {
+        struct element item;
+        bool is_end = x->max != 0 && x->elements == x->max;
+        enum err r = is_end ? OK : element_walk_next(&x->walk, &item, &is_end, &rq->error);
+        if (r != OK) return r;
+        x->is_done = is_end;
+        if (is_end) break;
+        if (x->skip > 0) {
+            x->skip--;
+            continue;
+        }
+        t->tell(&w, &item, &x->replies);
+        x->elements++;
+    }
+    return x->reply.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for the reply") : OK;
+}
+
+static void tell_end(struct request *rq, const struct telling *t, struct tellings *x)
+{
+    element_walk_end(&x->walk);
+    elements_read(rq, &x->view);
+    t->begin(rq->w, x->replies, x->elements);
+    buf_append(rq->w->out, x->reply.data, x->reply.len);
+}
+
+/* Those that are told within this turn; *is_long: they are not, it is to be begun anew. */
+static enum err tell_now(struct request *rq, const struct telling *t, bool *is_long)
+{
+    struct tellings x = {.view = *elements_view(rq)};
+    bool is_one_turn = rq->overlay != NULL || rq->client->tracking != NULL;
+    size_t limit = is_one_turn ? COLLECTION_ROWS_MAX : FEW;
+    *is_long = false;
+    enum err r = elements_open(rq, &x.view, t->key, t->kind, &x.collection);
+    if (r == OK) r = tell_open(rq, t, &x, false);
+    for (size_t i = 0; r == OK && !x.is_done && i < limit; i += FEW) r = tell_some(rq, t, &x, FEW);
+    *is_long = r == OK && !x.is_done;
+    if (*is_long && is_one_turn) {
+        r = error_set(&rq->error, ERR_LIMIT,
+                      "more elements than are read at one moment (%d), as a transaction, a script "
+                      "or a client that caches reads them; read them in parts",
+                      COLLECTION_ROWS_MAX);
+    }
+    if (r == OK && !*is_long) tell_end(rq, t, &x);
+    element_walk_end(&x.walk);
+    elements_read(rq, &x.view);
+    buf_fini(&x.reply);
+    return r;
+}
+
+/* What takes several turns: all of it is in memory of its own. */
+static enum err tell_begin(struct request *rq, const struct telling *t)
+{
+    struct tellings *x = mem_new(sizeof *x);
+    x->pending = (struct pending){.free = telling_free, .bytes = telling_bytes};
+    arena_init(&x->arena, ARENA_BYTES);
+    rq->client->pending = &x->pending;
+    x->view = view_reading(rq->env->db->engine, NULL, rq->client->database, &x->arena, rq->waiter);
+    enum err r = collection_open(rq->env->db->collections, &x->view, arena_copy(&x->arena, t->key),
+                                 t->kind, &x->collection, &rq->error);
+    if (r == OK) r = tell_open(rq, t, x, true);
+    if (r != OK) client_drop_pending(rq->client);
+    return r;
+}
+
+enum err elements_tell(struct request *rq, const struct telling *t)
+{
+    bool is_long = rq->client->pending != NULL;
+    enum err r = OK;
+    if (!is_long) {
+        r = tell_now(rq, t, &is_long);
+        if (r != OK || !is_long) return r;
+        r = tell_begin(rq, t);
+    }
+    struct tellings *x = (struct tellings *)rq->client->pending;
+    if (r == OK) x->view.waiter = rq->waiter;
+    while (r == OK && !x->is_done) {
+        r = tell_some(rq, t, x, SLICE_ELEMENTS);
+        if (r == OK && !x->is_done) r = client_yield_or_go_on(rq, x->walk.scan);
+    }
+    if (r == OK) tell_end(rq, t, x);
+    if (r != ERR_TRYAGAIN) return r;
+    client_drop_pending(rq->client); /* others hold all connections to the store: anew, then */
+    return client_yield(rq, NULL);
+}
+
+void reply_score(struct resp_writer *w, double score)
+{
+    char text[FLOAT_TEXT_BYTES];
+    struct slice s = slice_of(text, float_text_write(score, text));
+    if (w->proto == 3) {
+        buf_append_byte(w->out, ',');
+        buf_append(w->out, s.data, s.len);
+        buf_append(w->out, "\r\n", 2);
+    } else {
+        resp_bulk(w, s);
+    }
+}
+
+/* ---- writing ---- */
+
+struct change_op {
+    struct layer_op base; /* first */
+    struct request *rq;
+    enum err (*change)(struct request *rq, struct view *v, void *arg);
+    void *arg;
+};
+
+static enum err change_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    struct change_op *x = (struct change_op *)op;
+    unsigned writes = view_writes(v);
+    (void)e; /* it is the request's */
+    enum err r = x->change(x->rq, v, x->arg);
+    *is_met = view_writes(v) != writes;
+    return r;
+}
+
+enum err elements_commit(struct request *rq,
+                         enum err (*change)(struct request *rq, struct view *v, void *arg),
+                         void *arg)
+{
+    struct change_op x = {.base = {.apply = change_apply}, .rq = rq, .change = change, .arg = arg};
+    struct op op = {.kind = OP_LAYER, .layer = &x.base};
+    return request_commit(rq, &op, 1);
+}

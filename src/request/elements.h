@@ -1,0 +1,51 @@
+/* elements: how commands read and change collections (src/collection): one at a key, several in a
+ * transaction, and replies of many elements, which are made in slices so that others are served in
+ * between.
+ */
+#ifndef REQUEST_ELEMENTS_H
+#define REQUEST_ELEMENTS_H
+
+#include "collection/walk.h"
+#include "request/arguments.h"
+
+/* ---- reading ---- */
+
+/* What a reading command sees: in rq->arena, until the command has run. */
+struct view *elements_view(struct request *rq);
+/* The collection at the key as the command sees it; counted as a read. ERR_TYPE. */
+ERR_MUST_USE enum err elements_open(struct request *rq, struct view *v, struct slice key,
+                                    enum collection_kind kind, struct collection *out);
+/* The reply is complete, or begins anew: what it depends on. */
+void elements_read(struct request *rq, const struct view *v);
+
+/* How a reply of many elements is told. */
+struct telling {
+    enum collection_kind kind;
+    struct slice key;
+    /* The part of them; NULL = all. */
+    enum err (*range)(struct request *rq, struct collection *c, struct walk_range *range);
+    /* Writes one; the number of replies that it was, in *count. */
+    void (*tell)(struct resp_writer *w, const struct element *x, size_t *count);
+    /* Writes what comes before them, when `count` replies of `elements` elements do. */
+    void (*begin)(struct resp_writer *w, size_t count, size_t elements);
+};
+/* For `begin`: an array of the replies. */
+void elements_begin_array(struct resp_writer *w, size_t count, size_t elements);
+
+/* Tells them to rq->w: at once when they are few, or in a transaction; else in slices, as of one
+ * moment. ERR_WAIT: to be called again, as engine_get. */
+ERR_MUST_USE enum err elements_tell(struct request *rq, const struct telling *t);
+
+/* A score: a double in RESP3, a bulk in RESP2, as Redis 7.2 and later write it. */
+void reply_score(struct resp_writer *w, double score);
+
+/* ---- writing ---- */
+
+/* What a command does in a transaction: it opens collections over the view, changes and saves them.
+ * It may run again from its beginning (ERR_WAIT): what it leaves in `arg` begins anew too. */
+ERR_MUST_USE enum err elements_commit(struct request *rq,
+                                      enum err (*change)(struct request *rq, struct view *v,
+                                                         void *arg),
+                                      void *arg);
+
+#endif
