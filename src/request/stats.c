@@ -103,9 +103,9 @@ uint64_t stats_errors(const struct env *env, enum err code)
 {
     uint64_t count = 0;
     for (int i = OK + 1; i < ERR_COUNT; i++) {
-        if (strcmp(err_prefix((enum err)i), err_prefix(code)) == 0) {
-            count += env->command_stats->errors[i];
-        }
+        if (strcmp(err_prefix((enum err)i), err_prefix(code)) != 0) continue;
+        if (i < (int)code) return 0;
+        count += env->command_stats->errors[i];
     }
     return count;
 }

@@ -38,7 +38,7 @@ const struct command_count *stats_at(const struct env *env, size_t i);
 /* "kv.get", "config|get". */
 #define STATS_NAME_BYTES 80
 void stats_name(const struct command_count *row, char out[STATS_NAME_BYTES]);
-/* Error replies whose first word is that of `code`. */
+/* Error replies whose first word is that of `code`; 0 when a code before it has the same one. */
 uint64_t stats_errors(const struct env *env, enum err code);
 
 /* Every 100 ms: samples for the rates. */
