@@ -32,8 +32,4 @@ void metrics_write(struct env *env, struct client *c, const struct metrics_optio
 /* The Content-Type of the form. */
 const char *metrics_type(bool is_openmetrics);
 
-/* All families that metrics_write knows, those of `more` apart. */
-size_t metrics_count(void);
-const struct metric *metrics_at(size_t i);
-
 #endif

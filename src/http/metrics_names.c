@@ -84,7 +84,7 @@ static void take_off(struct queues_totals *t, const struct queue_figures *f)
     t->flows.expired -= f->flows.expired;
 }
 
-static struct named_queues find_queues(struct metrics *m, struct queues_totals *t)
+static struct named_queues find_queues(struct metrics *m, const struct queues_totals *t)
 {
     struct queues *qs = m->env->db->queues;
     struct queues_totals others = *t;
@@ -140,43 +140,28 @@ static void write_ages(struct metrics *m, const struct named_queues *n)
     }
 }
 
-static uint64_t flow_of(const struct queue_flows *f, enum metric_id id)
+static void write_flow(struct metrics *m, const struct named_queues *n, enum metric_id id,
+                       size_t offset)
 {
-    switch (id) {
-    case M_QUEUE_ENQUEUED:
-    case M_QUEUES_ENQUEUED: return f->enqueued;
-    case M_QUEUE_DELIVERED:
-    case M_QUEUES_DELIVERED: return f->delivered;
-    case M_QUEUE_ACKED:
-    case M_QUEUES_ACKED: return f->acked;
-    case M_QUEUE_NACKED:
-    case M_QUEUES_NACKED: return f->nacked;
-    default: return f->expired;
+    metrics_family(m, id);
+    for (size_t i = 0; i < n->count; i++) {
+        const struct named_queue *x = &n->items[i];
+        struct metrics_label labels[] = {{"database", x->database}, {"queue", x->name}};
+        const void *at = (const char *)&x->figures.flows + offset;
+        metrics_u64(&m->out, labels, 2, *(const uint64_t *)at);
     }
 }
 
 void metrics_queues(struct metrics *m)
 {
-    static const enum metric_id all[] = {M_QUEUES_ENQUEUED, M_QUEUES_DELIVERED, M_QUEUES_ACKED,
-                                         M_QUEUES_NACKED, M_QUEUES_EXPIRED};
-    static const enum metric_id each[] = {M_QUEUE_ENQUEUED, M_QUEUE_DELIVERED, M_QUEUE_ACKED,
-                                          M_QUEUE_NACKED, M_QUEUE_EXPIRED};
-    const size_t count = sizeof all / sizeof all[0];
-    struct queues_totals t;
-    queues_totals(m->env->db->queues, &t);
-    metrics_figure(m, M_QUEUES, t.queues);
-    for (size_t i = 0; i < count; i++) metrics_figure(m, all[i], flow_of(&t.ever, all[i]));
-    struct named_queues n = find_queues(m, &t);
+    struct named_queues n = find_queues(m, &m->figures.queues);
     write_messages(m, &n);
     write_ages(m, &n);
-    for (size_t i = 0; i < count; i++) {
-        metrics_family(m, each[i]);
-        for (size_t k = 0; k < n.count; k++) {
-            const struct named_queue *x = &n.items[k];
-            struct metrics_label labels[] = {{"database", x->database}, {"queue", x->name}};
-            metrics_u64(&m->out, labels, 2, flow_of(&x->figures.flows, each[i]));
-        }
-    }
+    write_flow(m, &n, M_QUEUE_ENQUEUED, offsetof(struct queue_flows, enqueued));
+    write_flow(m, &n, M_QUEUE_DELIVERED, offsetof(struct queue_flows, delivered));
+    write_flow(m, &n, M_QUEUE_ACKED, offsetof(struct queue_flows, acked));
+    write_flow(m, &n, M_QUEUE_NACKED, offsetof(struct queue_flows, nacked));
+    write_flow(m, &n, M_QUEUE_EXPIRED, offsetof(struct queue_flows, expired));
 }
 
 /* ---- indexes ---- */
@@ -206,7 +191,7 @@ static struct index_states states_of(const struct metrics *m, const struct index
 {
     enum index_state state = x->definition.state;
     bool is_text = x->definition.kind == INDEX_TEXT;
-    bool is_filling = is_text ? m->stats.is_text_filling : state == INDEX_FILLING;
+    bool is_filling = is_text ? m->figures.backend.is_text_filling : state == INDEX_FILLING;
     if (state == INDEX_FAILED) return (struct index_states){.failed = 1};
     return (struct index_states){.filling = is_filling, .ready = !is_filling};
 }
@@ -254,7 +239,7 @@ static struct named_index *find_indexes(struct metrics *m, struct indexes_totals
 static void write_other_indexes(struct metrics *m, const struct indexes_totals *t)
 {
     struct slice other = slice_str(OTHER);
-    bool is_filling = m->stats.is_text_filling;
+    bool is_filling = m->figures.backend.is_text_filling;
     struct index_states value = {
         .filling = t->filling, .ready = t->value - t->filling - t->failed, .failed = t->failed};
     struct index_states text = {.filling = is_filling ? t->text : 0,
@@ -266,12 +251,8 @@ static void write_other_indexes(struct metrics *m, const struct indexes_totals *
 void metrics_indexes(struct metrics *m)
 {
     struct indexes *ix = m->env->db->indexes;
-    struct indexes_totals t;
+    struct indexes_totals t = m->figures.indexes;
     size_t count = 0;
-    indexes_totals(ix, &t);
-    metrics_family(m, M_INDEXES);
-    metrics_by(m, "kind", "value", t.value);
-    metrics_by(m, "kind", "text", t.text);
     const struct named_index *items = find_indexes(m, &t, &count);
     metrics_family(m, M_INDEX_STATE);
     for (size_t i = 0; i < count; i++) {
@@ -323,10 +304,10 @@ static struct named_database other_databases(const struct metrics *m)
     struct databases_totals t;
     databases_totals(m->env->db->databases, &t);
     struct named_database others = {.name = slice_str(OTHER),
-                                    .count = {.entries = m->stats.stored_entries,
-                                              .expiring = m->stats.stored_expiring,
-                                              .bytes = m->stats.stored_bytes,
-                                              .stored_bytes = m->stats.stored_bytes},
+                                    .count = {.entries = m->figures.backend.stored_entries,
+                                              .expiring = m->figures.backend.stored_expiring,
+                                              .bytes = m->figures.backend.stored_bytes,
+                                              .stored_bytes = m->figures.backend.stored_bytes},
                                     .operations = t.operations,
                                     .throttled = t.throttled};
     backend_count(b, DATABASE_CATALOG, &catalog.count);
@@ -364,40 +345,39 @@ static struct named_database *find_databases(struct metrics *m, size_t total, si
     return items;
 }
 
-static uint64_t figure_of(const struct named_database *x, enum metric_id id)
-{
-    switch (id) {
-    case M_DATABASE_ENTRIES: return x->count.entries;
-    case M_DATABASE_EXPIRING: return x->count.expiring;
-    case M_DATABASE_BYTES: return x->count.bytes;
-    case M_DATABASE_STORED: return x->count.stored_bytes;
-    case M_DATABASE_LIMIT_ENTRIES: return x->limits.entries_max;
-    case M_DATABASE_LIMIT_BYTES: return x->limits.bytes_max;
-    case M_DATABASE_LIMIT_RATE: return x->limits.rate;
-    case M_DATABASE_OPERATIONS: return x->operations;
-    default: return x->throttled;
-    }
-}
+/* A limit that is 0 is none. */
+static const struct {
+    enum metric_id id;
+    bool is_limit;
+    size_t offset;
+} of_database[] = {
+#define AT(member) offsetof(struct named_database, member)
+    {M_DATABASE_ENTRIES, false, AT(count.entries)},
+    {M_DATABASE_EXPIRING, false, AT(count.expiring)},
+    {M_DATABASE_BYTES, false, AT(count.bytes)},
+    {M_DATABASE_STORED, false, AT(count.stored_bytes)},
+    {M_DATABASE_OPERATIONS, false, AT(operations)},
+    {M_DATABASE_THROTTLED, false, AT(throttled)},
+    {M_DATABASE_LIMIT_ENTRIES, true, AT(limits.entries_max)},
+    {M_DATABASE_LIMIT_BYTES, true, AT(limits.bytes_max)},
+    {M_DATABASE_LIMIT_RATE, true, AT(limits.rate)},
+#undef AT
+};
 
 void metrics_databases(struct metrics *m)
 {
-    static const enum metric_id each[] = {
-        M_DATABASE_ENTRIES,       M_DATABASE_EXPIRING,    M_DATABASE_BYTES,
-        M_DATABASE_STORED,        M_DATABASE_OPERATIONS,  M_DATABASE_THROTTLED,
-        M_DATABASE_LIMIT_ENTRIES, M_DATABASE_LIMIT_BYTES, M_DATABASE_LIMIT_RATE};
     struct databases_totals t;
     size_t count = 0;
     databases_totals(m->env->db->databases, &t);
     metrics_figure(m, M_DATABASES, t.count);
     const struct named_database *items = find_databases(m, t.count, &count);
-    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
-        bool is_limit = each[i] == M_DATABASE_LIMIT_ENTRIES || each[i] == M_DATABASE_LIMIT_BYTES ||
-                        each[i] == M_DATABASE_LIMIT_RATE;
-        metrics_family(m, each[i]);
+    for (size_t i = 0; i < sizeof of_database / sizeof of_database[0]; i++) {
+        metrics_family(m, of_database[i].id);
         for (size_t k = 0; k < count; k++) {
             struct metrics_label label = {"database", items[k].name};
-            uint64_t value = figure_of(&items[k], each[i]);
-            if (!is_limit || value > 0) metrics_u64(&m->out, &label, 1, value);
+            const void *at = (const char *)&items[k] + of_database[i].offset;
+            uint64_t value = *(const uint64_t *)at;
+            if (!of_database[i].is_limit || value > 0) metrics_u64(&m->out, &label, 1, value);
         }
     }
 }

@@ -42,6 +42,11 @@ uint64_t memory_resident_peak(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (double)part * 100 / (double)whole;
+}
+
 void memory_measure(struct env *env, struct memory_figures *out)
 {
     struct backend *b = engine_backend(env->db->engine);
@@ -63,6 +68,9 @@ void memory_measure(struct env *env, struct memory_figures *out)
     out->clients = out->client_memory.total;
     out->system = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     out->fragmentation = (double)out->resident / (double)(out->used > 0 ? out->used : 1);
+    out->fragmentation_bytes = (int64_t)out->resident - (int64_t)out->used;
+    out->used_percent = percent(out->used, out->peak);
+    out->dataset_percent = percent(out->dataset, out->used);
 }
 
 /* ---- MEMORY ---- */
@@ -100,11 +108,6 @@ static enum err usage_run(struct request *rq)
         resp_nil(rq->w);
     }
     return OK;
-}
-
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole == 0 ? 0 : (double)part * 100 / (double)whole;
 }
 
 static uint64_t keys_count(struct backend *b)
@@ -157,9 +160,9 @@ static enum err stats_run(struct request *rq)
         resp_int(rq->w, (int64_t)rows[i].value);
     }
     resp_bulk_str(rq->w, "dataset.percentage");
-    resp_double(rq->w, percent(f.dataset, f.used));
+    resp_double(rq->w, f.dataset_percent);
     resp_bulk_str(rq->w, "peak.percentage");
-    resp_double(rq->w, percent(f.used, f.peak));
+    resp_double(rq->w, f.used_percent);
     resp_bulk_str(rq->w, "fragmentation");
     resp_double(rq->w, f.fragmentation);
     return OK;

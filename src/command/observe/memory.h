@@ -16,6 +16,8 @@ struct memory_figures {
     struct client_memory client_memory;
     uint64_t system;      /* of the machine */
     double fragmentation; /* resident / used */
+    int64_t fragmentation_bytes;
+    double used_percent, dataset_percent; /* of the peak; of what is used */
 };
 
 /* Walks the allocator's free lists: for people who ask, not for every tick. Raises

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "http/metrics_int.h"
 #include "request/login.h"
 #include "request/stats.h"
 #include "unit/http/metrics_help.h"
@@ -584,7 +585,7 @@ static void docs_have_a_row_for_each_family(void **state)
     size_t len = fread(text, 1, sizeof text - 1, file);
     text[len] = '\0';
     fclose(file);
-    for (size_t i = 0; i < metrics_count(); i++) {
+    for (enum metric_id i = M_NONE + 1; i < M_COUNT; i++) {
         char *row = NULL;
         size_t row_len = 0;
         FILE *to = open_memstream(&row, &row_len);
@@ -597,7 +598,7 @@ static void docs_have_a_row_for_each_family(void **state)
 
 static void names_are_each_once_and_say_their_units(void **state)
 {
-    for (size_t i = 0; i < metrics_count(); i++) {
+    for (enum metric_id i = M_NONE + 1; i < M_COUNT; i++) {
         const char *name = metrics_at(i)->name;
         size_t len = strlen(name);
         assert_memory_equal(name, "tupled_", 7);
@@ -606,13 +607,26 @@ static void names_are_each_once_and_say_their_units(void **state)
         if (metrics_at(i)->kind == METRIC_HISTOGRAM) {
             assert_string_equal(name + len - strlen("_seconds"), "_seconds");
         }
-        for (size_t k = 0; k < i; k++) assert_string_not_equal(name, metrics_at(k)->name);
+        for (enum metric_id k = M_NONE + 1; k < i; k++) {
+            assert_string_not_equal(name, metrics_at(k)->name);
+        }
+    }
+}
+
+static void the_first_row_of_a_family_names_it_and_no_other_does(void **state)
+{
+    for (size_t i = 0; i < figure_list_count; i++) {
+        const struct figure *x = &figure_list[i];
+        size_t before = 0;
+        for (size_t k = 0; k < i; k++) before += x->id != M_NONE && figure_list[k].id == x->id;
+        assert_int_equal(x->metric.name != NULL, x->id != M_NONE && before == 0);
+        assert_true(x->id == M_NONE || before == 0 || x->label != NULL);
     }
 }
 
 static int print_list(void)
 {
-    for (size_t i = 0; i < metrics_count(); i++) {
+    for (enum metric_id i = M_NONE + 1; i < M_COUNT; i++) {
         const struct metric *m = metrics_at(i);
         if (m->kind == METRIC_HISTOGRAM) {
             printf("%s_bucket\n%s_sum\n%s_count\n", m->name, m->name, m->name);
@@ -625,7 +639,7 @@ static int print_list(void)
 
 static int print_docs(void)
 {
-    for (size_t i = 0; i < metrics_count(); i++) print_row(stdout, metrics_at(i));
+    for (enum metric_id i = M_NONE + 1; i < M_COUNT; i++) print_row(stdout, metrics_at(i));
     return 0;
 }
 
@@ -675,6 +689,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(others_add_families_before_the_end),
         cmocka_unit_test(docs_have_a_row_for_each_family),
         cmocka_unit_test(names_are_each_once_and_say_their_units),
+        cmocka_unit_test(the_first_row_of_a_family_names_it_and_no_other_does),
     };
     if (argc == 2 && strcmp(argv[1], "--list") == 0) return print_list();
     if (argc == 2 && strcmp(argv[1], "--docs") == 0) return print_docs();
