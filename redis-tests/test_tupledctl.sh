@@ -355,7 +355,9 @@ fi
 # ---- top ----
 ends "a look" 0 top --once
 check "... says what runs" grep -qE '^info +[0-9.]+' "$scratch/out"
+same "... and finds in INFO all that it asks for" "" "$(cat "$scratch/err")"
 same "... as JSON" '"health":"ok"' "$(ctl top --once --json | grep -o '"health":"ok"')"
+same "... likewise" "" "$(cat "$scratch/err")"
 if command -v script >/dev/null; then
     typed 'commands [0-9]' q -- top
     check "the screen" grep -qE 'commands [0-9]' "$scratch/screen"

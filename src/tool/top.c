@@ -107,7 +107,7 @@ static double top_megabytes(double bytes)
     return bytes / (1024 * 1024);
 }
 
-static double top_megabytes_of(const struct top_pair *p, const char *name)
+static double top_megabytes_of(struct top_pair *p, const char *name)
 {
     int64_t bytes = top_now(p, name);
     return top_megabytes((double)bytes);
@@ -115,7 +115,7 @@ static double top_megabytes_of(const struct top_pair *p, const char *name)
 
 static void top_head(struct top *k, struct buf *out, struct buf *line)
 {
-    const struct top_pair *p = &k->pair;
+    struct top_pair *p = &k->pair;
     struct slice health = top_text(p, "health");
     struct slice version = top_text(p, "tupled_version");
     int64_t up = top_now(p, "uptime_in_seconds");
@@ -263,6 +263,7 @@ enum tool_status top_run(struct tool *t)
     bool was_screen = k.is_screen;
     top_screen_end(&k);
     if (status == TOOL_BROKEN && was_screen) tool_fail(status, "%s: %s", k.place, wire_why(k.w));
+    if (k.pair.missing != NULL) tool_warn(t, "INFO of the server has no %s", k.pair.missing);
     top_sample_fini(&k.pair.before);
     top_sample_fini(&k.pair.now);
     if (k.stop_fd >= 0) close(k.stop_fd);

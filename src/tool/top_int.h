@@ -17,6 +17,7 @@ struct top_sample {
 /* Two of them: rates are what happened in between. */
 struct top_pair {
     struct top_sample before, now;
+    const char *missing; /* a field that INFO did not have; NULL = it had all */
 };
 
 struct top_command {
@@ -32,20 +33,20 @@ struct top_command {
 enum tool_status top_take(struct wire *w, struct top_sample *s);
 void top_sample_fini(struct top_sample *s);
 
-/* A figure of INFO now; what it grew by each second. */
-int64_t top_now(const struct top_pair *p, const char *name);
-double top_rate(const struct top_pair *p, const char *name);
-struct slice top_text(const struct top_pair *p, const char *name);
+/* A figure of INFO now; what it grew by each second. One that is not there is 0, or "". */
+int64_t top_now(struct top_pair *p, const char *name);
+double top_rate(struct top_pair *p, const char *name);
+struct slice top_text(struct top_pair *p, const char *name);
 /* Share of one processor. */
-double top_cpu_percent(const struct top_pair *p);
+double top_cpu_percent(struct top_pair *p);
 /* Milliseconds of a sync of the journal, of those in between; 0 when there was none. */
-double top_sync_ms(const struct top_pair *p);
+double top_sync_ms(struct top_pair *p);
 
 /* Commands that ran in between, the most frequent first. */
 size_t top_commands(const struct top_pair *p, struct top_command out[TOP_COMMANDS_MAX]);
 /* The nth of the slow log: microseconds and its words; false when there are not so many. */
 bool top_slow(const struct top_pair *p, size_t nth, int64_t *us, struct buf *words);
 
-void top_json(const struct top_pair *p);
+void top_json(struct top_pair *p);
 
 #endif

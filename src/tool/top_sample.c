@@ -49,45 +49,60 @@ static double top_seconds(const struct top_pair *p)
     return us > 0 ? (double)us / 1e6 : 1;
 }
 
-struct slice top_text(const struct top_pair *p, const char *name)
+static struct slice top_value(struct top_pair *p, const struct top_sample *s, const char *name)
 {
     struct slice out = slice_of("", 0);
-    return info_text(top_said(&p->now, TOP_INFO), name, &out) ? out : slice_of("", 0);
+    if (!info_text(top_said(s, TOP_INFO), name, &out)) p->missing = name;
+    return out;
 }
 
-int64_t top_now(const struct top_pair *p, const char *name)
+static int64_t top_number(struct top_pair *p, const struct top_sample *s, const char *name)
 {
-    return info_i64(top_said(&p->now, TOP_INFO), name);
+    int64_t value = 0;
+    return slice_to_i64(top_value(p, s, name), &value) ? value : 0;
+}
+
+struct slice top_text(struct top_pair *p, const char *name)
+{
+    return top_value(p, &p->now, name);
+}
+
+int64_t top_now(struct top_pair *p, const char *name)
+{
+    return top_number(p, &p->now, name);
 }
 
 /* After CONFIG RESETSTAT a figure is smaller than before. */
-double top_rate(const struct top_pair *p, const char *name)
+double top_rate(struct top_pair *p, const char *name)
 {
-    int64_t grown = top_now(p, name) - info_i64(top_said(&p->before, TOP_INFO), name);
+    int64_t grown = top_now(p, name) - top_number(p, &p->before, name);
     return grown > 0 ? (double)grown / top_seconds(p) : 0;
 }
 
-static double top_real(const struct top_sample *s, const char *name)
+static double top_cpu_seconds(struct top_pair *p, const struct top_sample *s)
 {
-    struct slice text;
-    char digits[64];
-    if (!info_text(top_said(s, TOP_INFO), name, &text) || text.len >= sizeof digits) return 0;
-    memcpy(digits, text.data, text.len);
-    digits[text.len] = '\0';
-    return strtod(digits, NULL);
+    static const char *const names[] = {"used_cpu_sys", "used_cpu_user"};
+    double sum = 0;
+    for (size_t i = 0; i < 2; i++) {
+        char digits[64];
+        struct slice text = top_value(p, s, names[i]);
+        snprintf(digits, sizeof digits, "%.*s", (int)text.len, (const char *)text.data);
+        sum += strtod(digits, NULL);
+    }
+    return sum;
 }
 
-double top_cpu_percent(const struct top_pair *p)
+double top_cpu_percent(struct top_pair *p)
 {
-    double now = top_real(&p->now, "used_cpu_sys") + top_real(&p->now, "used_cpu_user");
-    double before = top_real(&p->before, "used_cpu_sys") + top_real(&p->before, "used_cpu_user");
-    return now > before ? (now - before) / top_seconds(p) * 100 : 0;
+    double used = top_cpu_seconds(p, &p->now) - top_cpu_seconds(p, &p->before);
+    return used > 0 ? used / top_seconds(p) * 100 : 0;
 }
 
-double top_sync_ms(const struct top_pair *p)
+double top_sync_ms(struct top_pair *p)
 {
     double syncs = top_rate(p, "journal_syncs");
-    return syncs > 0 ? top_rate(p, "journal_sync_usec") / syncs / 1000 : 0;
+    double usec = top_rate(p, "journal_sync_usec");
+    return syncs > 0 ? usec / syncs / 1000 : 0;
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -197,7 +212,7 @@ bool top_slow(const struct top_pair *p, size_t nth, int64_t *us, struct buf *wor
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void top_json_figures(const struct top_pair *p, struct json_out *j)
+static void top_json_figures(struct top_pair *p, struct json_out *j)
 {
     static const char *const now[] = {"uptime_in_seconds", "connected_clients",
                                       "blocked_clients",   "watching_clients",
@@ -255,7 +270,7 @@ static void top_json_commands(const struct top_pair *p, struct json_out *j)
     mem_free(commands);
 }
 
-void top_json(const struct top_pair *p)
+void top_json(struct top_pair *p)
 {
     struct json_out j;
     struct buf words;
