@@ -1,5 +1,6 @@
 /* collection: see collection.h. */
 #include "collection/collection_int.h"
+#include "collection/index.h"
 
 #include <string.h>
 
@@ -187,6 +188,11 @@ static enum err get_row(struct collection *c, struct slice name, bool *exists, b
     return OK;
 }
 
+static uint16_t row_cause(bool was_there)
+{
+    return was_there ? ROW_WAS_THERE : ROW_WAS_ABSENT;
+}
+
 static uint64_t element_bytes(const struct element *x)
 {
     return (uint64_t)x->name.len + x->value.len;
@@ -198,7 +204,7 @@ static void take_rows(struct collection *c, const struct element_rows *rows,
 {
     struct arena *arena = c->view->arena;
     if (c->head.kind == COLLECTION_ZSET) {
-        view_delete(c->view, row_of_score(arena, rows, old->score, old->name));
+        view_delete_for(c->view, row_of_score(arena, rows, old->score, old->name), ROW_WAS_THERE);
     }
     if (old->expiry_ms != 0) {
         view_delete(c->view, row_of_expiry(arena, rows, old->expiry_ms, old->name));
@@ -206,19 +212,23 @@ static void take_rows(struct collection *c, const struct element_rows *rows,
     }
 }
 
-static void write_rows(struct collection *c, const struct element *x)
+/* `was_there`: its row of the name was. The row of a score is another one whenever the score is. */
+static void write_rows(struct collection *c, const struct element *x, bool was_there,
+                       bool has_score_row)
 {
     struct element_rows rows = collection_rows(c);
     struct arena *arena = c->view->arena;
     struct slice key = row_of_name(arena, &rows, name_tag(c), x->name);
     if (c->head.kind == COLLECTION_HASH) {
-        view_set_expiring(c->view, key, row_value_of_field(arena, x), x->expiry_ms);
+        view_set_for(c->view, key, row_value_of_field(arena, x), x->expiry_ms,
+                     row_cause(was_there));
     } else {
-        view_set(c->view, key, row_value_of_member(arena, c->head.kind, x));
+        view_set_for(c->view, key, row_value_of_member(arena, c->head.kind, x), 0,
+                     row_cause(was_there));
     }
     if (c->head.kind == COLLECTION_ZSET) {
-        view_set(c->view, row_of_score(arena, &rows, x->score, x->name),
-                 row_value_of_score(arena, x));
+        view_set_for(c->view, row_of_score(arena, &rows, x->score, x->name),
+                     row_value_of_score(arena, x), 0, row_cause(has_score_row));
     }
     if (x->expiry_ms != 0) {
         view_set(c->view, row_of_expiry(arena, &rows, x->expiry_ms, x->name), slice_of(NULL, 0));
@@ -226,9 +236,10 @@ static void write_rows(struct collection *c, const struct element *x)
     }
 }
 
-static void add_rows(struct collection *c, const struct element *x)
+static void add_rows(struct collection *c, const struct element *x, bool was_there,
+                     bool has_score_row)
 {
-    write_rows(c, x);
+    write_rows(c, x, was_there, has_score_row);
     c->head.count++;
     c->head.bytes += element_bytes(x);
 }
@@ -248,12 +259,13 @@ static enum err spread(struct collection *c, struct error *e)
     view_set(v, row_of_owner(v->arena, &rows, engine_key_tuple(c->key)), slice_of(NULL, 0));
     for (size_t i = 0; i < count; i++) {
         if (h->kind == COLLECTION_LIST) {
-            view_set(v, row_of_position(v->arena, &rows, h->end), c->items[i].value);
+            view_set_for(v, row_of_position(v->arena, &rows, h->end), c->items[i].value, 0,
+                         ROW_WAS_ABSENT);
             h->end += LIST_STEP;
             h->count++;
             h->bytes += c->items[i].value.len;
         } else {
-            add_rows(c, &c->items[i]);
+            add_rows(c, &c->items[i], false, false);
         }
     }
     return collection_writes(c, e);
@@ -319,14 +331,14 @@ enum err collection_put(struct collection *c, const struct element *x, bool *was
     if (old != NULL) *old = before;
     if (exists && is_no_change(c, &before, x)) return OK;
     c->is_changed = true;
+    bool is_same = exists && c->head.kind == COLLECTION_ZSET && before.score == x->score;
     if (exists) {
         struct element_rows rows = collection_rows(c);
-        bool is_same = c->head.kind == COLLECTION_ZSET && before.score == x->score;
         if (!is_same) take_rows(c, &rows, &before);
         c->head.count--;
         c->head.bytes -= element_bytes(&before);
     }
-    add_rows(c, x);
+    add_rows(c, x, exists, is_same);
     return collection_writes(c, e);
 }
 
@@ -350,7 +362,8 @@ enum err collection_remove(struct collection *c, struct slice name, bool *was_th
     struct element_rows rows = collection_rows(c);
     c->is_changed = true;
     take_rows(c, &rows, &before);
-    view_delete(c->view, row_of_name(c->view->arena, &rows, name_tag(c), before.name));
+    view_delete_for(c->view, row_of_name(c->view->arena, &rows, name_tag(c), before.name),
+                    ROW_WAS_THERE);
     c->head.count--;
     c->head.bytes -= element_bytes(&before);
     return collection_writes(c, e);

@@ -28,6 +28,7 @@
 /* A collection with more elements, or with more bytes than pack_bytes, is spread. */
 #define PACK_ELEMENTS_MAX 64
 #define PACK_BYTES_DEFAULT 1024
+#define COUNTED_BYTES_DEFAULT (64u << 20)
 /* Elements that one command may read or write in its turn of the loop. */
 #define COLLECTION_ROWS_MAX 100000
 #define LIST_STEP (1ULL << 20) /* between the positions of a list that has no holes */
@@ -36,14 +37,19 @@ struct collections;
 
 struct collections_options {
     struct engine *engine;
-    size_t pack_bytes; /* of the elements of a packed one; 0 = none is packed */
+    size_t pack_bytes;    /* of the elements of a packed one; 0 = none is packed */
+    size_t counted_bytes; /* memory of counted indexes (index.h) */
+    bool is_following;    /* commits are another node's: no indexes */
 };
 
 /* The layer: forgets the rows of collections whose key is overwritten or deleted by whatever
  * command. */
 struct collections *collections_new(const struct collections_options *o);
 void collections_free(struct collections *x);
-void collections_set_pack_bytes(struct collections *x, size_t bytes);
+/* What may change: pack_bytes and counted_bytes of these. */
+void collections_set_options(struct collections *x, const struct collections_options *o);
+/* At the end of a turn; true when there is more to do at once. */
+bool collections_turn(struct collections *x);
 /* Spread collections there are, and bytes of memory that knowing their keys takes: for INFO. */
 size_t collections_spread(const struct collections *x, size_t *memory);
 

@@ -6,10 +6,13 @@
 #include "base/sparse.h"
 #include "collection/collection.h"
 
+struct counted_indexes; /* index.h */
+
 struct collections {
     struct collections_options options;
     struct sparse owners; /* struct hash_bag, owned: by database the keys of spread collections */
     size_t spread;        /* of all databases */
+    struct counted_indexes *indexes;
 };
 
 /* May the key hold a spread collection? False is certain. */

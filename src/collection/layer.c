@@ -9,6 +9,7 @@
 #include "base/htab.h"
 #include "base/mem.h"
 #include "collection/collection_int.h"
+#include "collection/index.h"
 #include "engine/start.h"
 
 #define SPREAD_LINEAR_MAX 16
@@ -66,6 +67,8 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 {
     struct collections *x = arg;
     (void)version;
+    counted_indexes_on_commit(x->indexes, ws);
+    if ((ws->kinds & (LAYER_SPACE(SPACE_COLLECTION) | LAYER_FLUSH)) == 0) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) flushed(x, key_database(mu->key));
@@ -166,7 +169,9 @@ struct collections *collections_new(const struct collections_options *o)
 {
     struct collections *x = mem_new(sizeof *x);
     x->options = *o;
-    struct layer layer = {.kinds = LAYER_SPACE(SPACE_COLLECTION) | LAYER_FLUSH,
+    x->indexes = counted_indexes_new(o->engine, o->is_following ? 0 : o->counted_bytes);
+    struct layer layer = {.kinds = LAYER_SPACE(SPACE_COLLECTION) | LAYER_SPACE(SPACE_ELEMENT) |
+                                   LAYER_FLUSH,
                           .is_idle = is_idle,
                           .derive = derive,
                           .on_commit = on_commit,
@@ -182,6 +187,7 @@ void collections_free(struct collections *x)
 {
     struct hash_bag *bag;
     if (x == NULL) return;
+    counted_indexes_free(x->indexes);
     for (uint32_t i = 0; (bag = sparse_next(&x->owners, &i)) != NULL; i++) {
         hash_bag_fini(bag);
         mem_free(bag);
@@ -190,9 +196,15 @@ void collections_free(struct collections *x)
     mem_free(x);
 }
 
-void collections_set_pack_bytes(struct collections *x, size_t bytes)
+void collections_set_options(struct collections *x, const struct collections_options *o)
 {
-    x->options.pack_bytes = bytes;
+    x->options.pack_bytes = o->pack_bytes;
+    counted_indexes_set_bytes(x->indexes, x->options.is_following ? 0 : o->counted_bytes);
+}
+
+bool collections_turn(struct collections *x)
+{
+    return counted_indexes_turn(x->indexes);
 }
 
 size_t collections_spread(const struct collections *x, size_t *memory)

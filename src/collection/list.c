@@ -6,6 +6,9 @@
  */
 #include "collection/list.h"
 
+#include "collection/index.h"
+#include "collection/rank.h"
+
 #define RENUMBERED 64 /* elements that make room for one between two that have none */
 
 struct place {
@@ -18,17 +21,18 @@ static struct arena *arena_of(const struct collection *c)
     return c->view->arena;
 }
 
-static void put_at(struct collection *c, uint64_t position, struct slice value)
+static void put_at(struct collection *c, uint64_t position, struct slice value,
+                   enum row_cause cause)
 {
     struct element_rows rows = collection_rows(c);
-    view_set(c->view, row_of_position(arena_of(c), &rows, position), value);
+    view_set_for(c->view, row_of_position(arena_of(c), &rows, position), value, 0, (uint16_t)cause);
     c->head.bytes += value.len;
 }
 
 static void take_at(struct collection *c, const struct place *p)
 {
     struct element_rows rows = collection_rows(c);
-    view_delete(c->view, row_of_position(arena_of(c), &rows, p->position));
+    view_delete_for(c->view, row_of_position(arena_of(c), &rows, p->position), ROW_WAS_THERE);
     c->head.bytes -= p->value.len;
 }
 
@@ -39,17 +43,19 @@ static void take_at(struct collection *c, const struct place *p)
 static enum err gather(struct collection *c, bool at_head, uint64_t skip, uint64_t count,
                        struct place *out, struct error *e)
 {
-    struct walk_range range = {.is_reverse = !at_head, .hint = skip + count};
-    struct element_walk w;
+    struct walk_range range = {.is_reverse = !at_head, .hint = count};
+    struct element_walk w = {0};
     struct element x;
     bool is_end = false;
-    enum err r = element_walk_begin(&w, c, &range, e);
-    for (uint64_t i = 0; r == OK && i < skip + count; i++) {
+    enum err r = OK;
+    if (skip > 0 && at_head) r = rank_seek(c, false, skip, &range.start, e);
+    if (skip > 0 && !at_head) r = rank_seek(c, false, c->head.count - skip, &range.end, e);
+    if (r == OK) r = element_walk_begin(&w, c, &range, e);
+    for (uint64_t i = 0; r == OK && i < count; i++) {
         r = element_walk_next(&w, &x, &is_end, e);
         if (r == OK && is_end) r = collection_damaged(c, e); /* the head says that it is there */
-        if (r != OK || i < skip) continue;
-        out[i - skip] = (struct place){.position = w.position,
-                                       .value = arena_copy(arena_of(c), x.value)};
+        if (r != OK) break;
+        out[i] = (struct place){.position = w.position, .value = arena_copy(arena_of(c), x.value)};
     }
     element_walk_end(&w);
     return r;
@@ -91,9 +97,9 @@ enum err list_push(struct collection *c, bool at_head, struct slice value, struc
     }
     if (at_head) {
         c->head.first -= LIST_STEP;
-        put_at(c, c->head.first, value);
+        put_at(c, c->head.first, value, ROW_WAS_ABSENT);
     } else {
-        put_at(c, c->head.end, value);
+        put_at(c, c->head.end, value, ROW_WAS_ABSENT);
         c->head.end += LIST_STEP;
     }
     c->head.count++;
@@ -170,27 +176,25 @@ enum err list_set(struct collection *c, uint64_t place, struct slice value, stru
     r = find(c, place, &p, e);
     if (r != OK) return r;
     c->head.bytes -= p.value.len;
-    put_at(c, p.position, value);
+    put_at(c, p.position, value, ROW_WAS_THERE);
     return collection_writes(c, e);
 }
 
-void list_range(struct collection *c, uint64_t from, uint64_t upto, struct walk_range *out)
+enum err list_range(struct collection *c, uint64_t from, uint64_t upto, struct walk_range *out,
+                    struct error *e)
 {
     out->skip = 0;
     out->max = out->hint = upto - from;
     if (!c->head.is_spread) {
         out->from = from;
         out->upto = upto;
-        return;
+        return OK;
     }
-    if (c->head.is_holey) {
-        out->skip = from;
-        out->hint = upto;
-        return;
-    }
+    if (c->head.is_holey) return from > 0 ? rank_seek(c, false, from, &out->start, e) : OK;
     struct element_rows rows = collection_rows(c);
     out->start = row_of_position(arena_of(c), &rows, c->head.first + from * LIST_STEP);
     out->end = row_of_position(arena_of(c), &rows, c->head.first + upto * LIST_STEP);
+    return OK;
 }
 
 /* ---- LTRIM ---- */
@@ -310,7 +314,8 @@ static uint64_t renumber(struct collection *c, uint64_t before, const struct pla
     size_t moved = is_all ? count : count - 1; /* the last one stays where it is */
     uint64_t step = (end - before) / (moved + 2);
     for (size_t i = 0; i < moved; i++) take_at(c, &next[i]);
-    for (size_t i = 0; i < moved; i++) put_at(c, before + step * (i + 2), next[i].value);
+    for (size_t i = 0; i < moved; i++)
+        put_at(c, before + step * (i + 2), next[i].value, ROW_WAS_ABSENT);
     if (is_all && c->head.end < end) c->head.end = end;
     return before + step;
 }
@@ -383,7 +388,7 @@ static enum err insert_row(struct collection *c, bool is_before, struct slice pi
         if (!has_room) return insert_anew(c, is_before, pivot, value, found, e);
         at = renumber(c, g.before, g.next, g.count, g.is_all);
     }
-    put_at(c, at, value);
+    put_at(c, at, value, ROW_WAS_ABSENT);
     c->head.count++;
     c->head.is_holey = c->is_changed = true;
     return collection_writes(c, e);

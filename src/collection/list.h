@@ -3,7 +3,7 @@
  *
  * Of a spread one each element has a position, a number that grows from head to tail. While there
  * are no holes, place i is at first + i * LIST_STEP. LREM leaves a hole, LINSERT takes a position
- * between two others; from then on places are counted by walking, from the nearer end.
+ * between two others; from then on places are found by rank (rank.h).
  */
 #ifndef COLLECTION_LIST_H
 #define COLLECTION_LIST_H
@@ -25,7 +25,8 @@ ERR_MUST_USE enum err list_get(struct collection *c, uint64_t place, struct slic
 ERR_MUST_USE enum err list_set(struct collection *c, uint64_t place, struct slice value,
                                struct error *e);
 /* The walk over places [from, upto), forward. */
-void list_range(struct collection *c, uint64_t from, uint64_t upto, struct walk_range *out);
+ERR_MUST_USE enum err list_range(struct collection *c, uint64_t from, uint64_t upto,
+                                 struct walk_range *out, struct error *e);
 /* Only places [from, upto) stay. */
 ERR_MUST_USE enum err list_trim(struct collection *c, uint64_t from, uint64_t upto,
                                 struct error *e);

@@ -66,8 +66,9 @@ void db_begin(struct db *db, const struct db_options *options)
     queues.engine = db->engine;
     db->queues = queues_new(&queues);
     db->indexes = indexes_new(db->engine);
-    struct collections_options collections = {.engine = db->engine,
-                                              .pack_bytes = options->pack_bytes};
+    struct collections_options collections = options->collections;
+    collections.engine = db->engine;
+    collections.is_following = db->is_following;
     db->collections = collections_new(&collections);
     db->archiving = archiving_new(db, &options->archiving);
 }
@@ -86,7 +87,7 @@ enum err db_set_options(struct db *db, const struct db_options *options, struct 
     queues.engine = db->engine;
     engine_set_limits(db->engine, &options->engine);
     queues_set_options(db->queues, &queues);
-    collections_set_pack_bytes(db->collections, options->pack_bytes);
+    collections_set_options(db->collections, &options->collections);
     archiving_set_options(db->archiving, &options->archiving);
     if (db->is_local) local_set_options(db->journal, &options->local);
     return pipeline_set_options(db->backend, &options->pipeline, w, e);
@@ -117,7 +118,8 @@ bool db_turn_end(struct db *db)
 {
     if (!db->is_following) queues_turn(db->queues);
     if (!db->is_following) indexes_turn(db->indexes);
-    bool has_more = watch_turn(db->watch);
+    bool has_more = collections_turn(db->collections);
+    has_more = watch_turn(db->watch) || has_more;
     backend_turn_end(db->backend);
     return has_more;
 }

@@ -57,10 +57,10 @@ struct db_options {
     struct engine_options engine; /* without the backend */
     struct queue_options queues;  /* without the engine */
     struct archiving_options archiving;
-    size_t pack_bytes;             /* of collections (collection/collection.h) */
-    size_t late_bytes_max;         /* of watches; 0 = the default */
-    unsigned databases;            /* that are there from the start; 0 = 16 */
-    struct db_elsewhere elsewhere; /* in place of `local` */
+    struct collections_options collections; /* pack_bytes and counted_bytes */
+    size_t late_bytes_max;                  /* of watches; 0 = the default */
+    unsigned databases;                     /* that are there from the start; 0 = 16 */
+    struct db_elsewhere elsewhere;          /* in place of `local` */
     struct db_wrap wrap;
     /* Versions up to this one are acknowledged; NULL = nothing is to be told. */
     void (*on_durable)(void *arg, uint64_t version);

@@ -166,7 +166,7 @@ static struct db_options engine_options(struct tupled_db *db, const char *dir)
                    .dedup_entries_max = 1000000,
                    .dead_age_ms = INT64_C(1209600000),
                    .dead_length = 10000},
-        .pack_bytes = PACK_BYTES_DEFAULT,
+        .collections = {.pack_bytes = PACK_BYTES_DEFAULT, .counted_bytes = COUNTED_BYTES_DEFAULT},
         .databases = (unsigned)o->databases,
         .on_durable = db_on_durable_reached,
         .on_durable_arg = db};

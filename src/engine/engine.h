@@ -377,6 +377,18 @@ size_t view_range(struct view *v, struct slice start, struct slice end, struct v
 /* Keys and values must live as long as the arena. */
 void view_set(struct view *v, struct slice key, struct slice value);
 void view_set_expiring(struct view *v, struct slice key, struct slice value, int64_t expiry_ms);
+/* Likewise, or deleted, of a space of the layer's own: `cause` is kept with the mutation that the
+ * transaction comes to, that of the first write of the key. */
+void view_set_for(struct view *v, struct slice key, struct slice value, int64_t expiry_ms,
+                  uint16_t cause);
+void view_delete_for(struct view *v, struct slice key, uint16_t cause);
+/* What this transaction wrote in [start, end), with the causes. */
+struct view_cause {
+    struct slice key;
+    bool exists;
+    uint16_t cause;
+};
+size_t view_causes(struct view *v, struct slice start, struct slice end, struct view_cause **out);
 /* An entry of the data space, which becomes part of the transaction unless an index refuses it:
  * then the key stays as it was. For writes that no client waits for and that must not stop what
  * they are part of. */

@@ -85,6 +85,44 @@ void view_set_expiring(struct view *v, struct slice key, struct slice value, int
     overlay_set(v->overlay, key, value, expiry_ms);
 }
 
+/* Of the first write of the key. */
+static uint16_t first_cause(const struct view *v, struct slice key, uint16_t cause)
+{
+    const struct written *own = overlay_find(v->overlay, key);
+    return own != NULL ? own->cause : cause;
+}
+
+void view_set_for(struct view *v, struct slice key, struct slice value, int64_t expiry_ms,
+                  uint16_t cause)
+{
+    uint16_t of_overlay = v->overlay->cause;
+    v->overlay->cause = first_cause(v, key, cause);
+    overlay_set(v->overlay, key, value, expiry_ms);
+    v->overlay->cause = of_overlay;
+}
+
+void view_delete_for(struct view *v, struct slice key, uint16_t cause)
+{
+    uint16_t of_overlay = v->overlay->cause;
+    v->overlay->cause = first_cause(v, key, cause);
+    overlay_delete(v->overlay, key);
+    v->overlay->cause = of_overlay;
+}
+
+size_t view_causes(struct view *v, struct slice start, struct slice end, struct view_cause **out)
+{
+    struct written *const *found = NULL;
+    *out = NULL;
+    if (v->overlay == NULL || v->overlay->count == 0) return 0;
+    size_t count = overlay_range(v->overlay, start, end, &found);
+    struct view_cause *rows = arena_alloc(v->arena, (count + 1) * sizeof *rows);
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = (struct view_cause){found[i]->key, found[i]->exists, found[i]->cause};
+    }
+    *out = rows;
+    return count;
+}
+
 void view_offer(struct view *v, struct slice key, struct slice value)
 {
     const struct written *own = overlay_find(v->overlay, key);

@@ -32,7 +32,7 @@ struct line_command {
     struct slices keys;        /* internal: it waits for these */
     enum collection_kind kind; /* to be one that has elements */
     struct slice to;           /* of `attempt`: the key that it puts the element at; may be empty */
-    int how[2];                /* of `attempt`: whatever it means there */
+    unsigned how[2];           /* of `attempt`: whatever it means there */
     uint64_t count;            /* likewise */
     int64_t timeout_ms;        /* 0 = for ever */
 };

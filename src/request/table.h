@@ -71,6 +71,8 @@
     X(cmd_hlen)                                                                                    \
     X(cmd_hmget)                                                                                   \
     X(cmd_hmset)                                                                                   \
+    X(cmd_hrandfield)                                                                              \
+    X(cmd_hscan)                                                                                   \
     X(cmd_hset)                                                                                    \
     X(cmd_hsetnx)                                                                                  \
     X(cmd_hstrlen)                                                                                 \
@@ -210,6 +212,7 @@
     X(cmd_spublish)                                                                                \
     X(cmd_srandmember)                                                                             \
     X(cmd_srem)                                                                                    \
+    X(cmd_sscan)                                                                                   \
     X(cmd_ssubscribe)                                                                              \
     X(cmd_strlen)                                                                                  \
     X(cmd_subscribe)                                                                               \
@@ -255,6 +258,7 @@
     X(cmd_zrevrangebylex)                                                                          \
     X(cmd_zrevrangebyscore)                                                                        \
     X(cmd_zrevrank)                                                                                \
+    X(cmd_zscan)                                                                                   \
     X(cmd_zscore)                                                                                  \
     X(cmd_zunion)                                                                                  \
     X(cmd_zunionstore)

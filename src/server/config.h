@@ -137,6 +137,7 @@ struct config {
     uint64_t queue_lease_ms;
     uint64_t queue_prefetch;
     uint64_t pack_bytes;
+    uint64_t counted_bytes;
 
     uint64_t dedup_window_s;
     uint64_t dedup_entries_max;

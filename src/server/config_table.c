@@ -221,6 +221,8 @@ static const struct setting settings[] = {
      "milliseconds that KV.DEQUEUE leases a message for when it does not say"},
     {"collection-pack-bytes", SETTING_SIZE, AT(pack_bytes), "1kb", 0, 64 * KB, NULL, MUTABLE,
      "a hash, list, set or sorted set of more bytes has a row for each element; 0 = every one"},
+    {"counted-memory", SETTING_SIZE, AT(counted_bytes), "64mb", 0, SIZE_MAX_ANY, NULL, MUTABLE,
+     "memory of what ranks and places in large collections are found with; 0 = by walking"},
         {"queue-prefetch", SETTING_NUMBER, AT(queue_prefetch), "16", 1, 1000, NULL, MUTABLE,
      "unacknowledged messages that a subscriber of queues may have"},
     {"dedup-window", SETTING_NUMBER, AT(dedup_window_s), "300", 1, NUMBER_MAX, NULL, MUTABLE,

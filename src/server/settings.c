@@ -134,7 +134,8 @@ struct db_options settings_db(const struct server *s)
                            .engine = settings_engine(s),
                            .queues = settings_queues(s),
                            .archiving = settings_archiving(s),
-                           .pack_bytes = (size_t)s->config->pack_bytes,
+                           .collections = {.pack_bytes = (size_t)s->config->pack_bytes,
+                                           .counted_bytes = (size_t)s->config->counted_bytes},
                            .late_bytes_max = s->late_bytes_max,
                            .databases = (unsigned)s->config->databases};
     o.pipeline.wake = s->hooks.wake;

@@ -80,8 +80,7 @@ static enum err lrange_range(struct request *rq, struct collection *c, struct wa
     uint64_t from = 0;
     uint64_t upto = 0;
     range->is_empty = !places_between(a->start, a->stop, c->head.count, &from, &upto);
-    if (!range->is_empty) list_range(c, from, upto, range);
-    return OK;
+    return range->is_empty ? OK : list_range(c, from, upto, range, &rq->error);
 }
 
 static void tell_value(struct resp_writer *w, const struct element *x, size_t *count)

@@ -1,6 +1,7 @@
 /* set: the commands on one set: adding, removing, asking, random members. */
 #include "collection/pick.h"
 #include "command/set/set_int.h"
+#include "request/elements_scan.h"
 
 enum err set_open(struct request *rq, struct view *v, struct slice key, struct collection *c)
 {
@@ -269,3 +270,13 @@ SET_COMMAND(srandmember, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Random m
             srandmember_arguments,
             "A member, or nil; with `count` different ones, below 0 so many that may repeat.",
             srandmember_run);
+
+/* ---- SSCAN ---- */
+
+static enum err sscan_run(struct request *rq)
+{
+    return elements_scan_run(rq, COLLECTION_SET, tell_member);
+}
+SET_COMMAND(sscan, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+            "Some of the members of a set and a cursor for more; 0 = there are no more.",
+            elements_scan_arguments, "`[cursor, [member ...]]`.", sscan_run);

@@ -1,6 +1,7 @@
 /* range: the commands on parts of a sorted set: by rank, by score, by member. */
 #include "codec/float_text.h"
 #include "command/zset/zset_int.h"
+#include "request/elements_scan.h"
 
 /* ---- the words ---- */
 
@@ -264,3 +265,21 @@ static enum err zrangestore_run(struct request *rq)
 ZSET_COMMAND(zrangestore, CMD_WRITE, 0,
              "Stores what ZRANGE tells at a key, in place of whatever is there.",
              zrangestore_arguments, "How many members are stored.", zrangestore_run);
+
+/* ---- ZSCAN ---- */
+
+static void tell_flat(struct resp_writer *w, const struct element *x, size_t *count)
+{
+    char text[FLOAT_TEXT_BYTES];
+    tell_member(w, x, count);
+    resp_bulk(w, slice_of(text, float_text_write(x->score, text)));
+    ++*count;
+}
+
+static enum err zscan_run(struct request *rq)
+{
+    return elements_scan_run(rq, COLLECTION_ZSET, tell_flat);
+}
+ZSET_COMMAND(zscan, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "Some of the members of a sorted set and a cursor for more; 0 = there are no more.",
+             elements_scan_arguments, "`[cursor, [member, score ...]]`.", zscan_run);

@@ -53,7 +53,7 @@ static struct line_command mpop_of(const struct zmpop *a)
     return (struct line_command){.attempt = mpop_attempt,
                                  .keys = a->keys,
                                  .kind = COLLECTION_ZSET,
-                                 .how = {a->is_max},
+                                 .how = {a->is_max != 0},
                                  .count = (uint64_t)a->count,
                                  .timeout_ms = a->timeout_ms};
 }

@@ -408,7 +408,7 @@ static void an_earlier_time_is_earlier_than_none(void **state)
     bench_close(&t);
 }
 
-static bool is_never_idle(const void *arg, uint16_t database)
+static bool is_never_idle(const void *arg, const struct view *v)
 {
     return false;
 }
