@@ -1,12 +1,4 @@
-/* block: commands that wait. A blocked command (WAIT, those with BLOCK) is parked until what
- * it waits for is there, its time is over, or CLIENT UNBLOCK; CLIENT PAUSE parks commands before
- * they run.
- *
- * What a parked command keeps until it is run again is client->pending.
- *
- * A blocking command calls client_block with its time, puts rq->waiter into the list of what it
- * waits for, and returns ERR_WAIT. It is run again when it is woken, and asks client_block_end why.
- */
+/* block: see block.h. A blocked client with a deadline is in a tree, the first that ends first. */
 #include "request/block.h"
 
 #include "base/clock.h"
@@ -50,6 +42,18 @@ void client_block_open(struct env *env)
     waiter_list_init(&env->blocked.waiters);
 }
 
+/* Invariant 2; a node in no tree is zeros. */
+static bool is_listed(const struct client *c, const struct env *env)
+{
+    const struct treap_node *node = &c->block.by_deadline;
+    return node->parent != NULL || env->blocked.by_deadline.root == node;
+}
+
+static bool has_deadline(const struct client *c)
+{
+    return c->block.waiter != NULL && c->block.deadline_ms != INT64_MAX;
+}
+
 enum err client_block(struct request *rq, int64_t timeout_ms)
 {
     struct client *c = rq->client;
@@ -58,6 +62,7 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
     if (c->block.max_ms != 0 && (max_ms == 0 || c->block.max_ms < max_ms)) max_ms = c->block.max_ms;
     if (max_ms != 0 && (timeout_ms == 0 || timeout_ms > max_ms)) timeout_ms = max_ms;
     if (c->block.waiter == NULL) {
+        INVARIANT(!is_listed(c, env)); /* 2 */
         c->block.waiter = rq->waiter;
         c->block.end = BLOCK_GOES_ON;
         c->block.deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
@@ -66,6 +71,8 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
                          hash_bytes(slice_of(&c->id, sizeof c->id)));
         }
     }
+    INVARIANT(c->block.waiter == rq->waiter);        /* 1 */
+    INVARIANT(is_listed(c, env) == has_deadline(c)); /* 2 */
     return error_set(&rq->error, ERR_WAIT, "blocked");
 }
 
@@ -84,11 +91,6 @@ enum err client_yield_or_go_on(struct request *rq, struct engine_scan *scan)
     return r == ERR_TRYAGAIN ? OK : r;
 }
 
-enum block_end client_block_end(const struct client *c)
-{
-    return c->block.waiter == NULL ? BLOCK_GOES_ON : c->block.end;
-}
-
 void client_drop_pending(struct client *c)
 {
     struct pending *p = c->pending;
@@ -105,16 +107,26 @@ bool client_waits_long(const struct client *c)
 void client_block_clear(struct client *c, struct env *env)
 {
     if (c->block.waiter == NULL) return;
+    INVARIANT(is_listed(c, env) == has_deadline(c)); /* 2 */
+    if (has_deadline(c)) treap_remove(&env->blocked.by_deadline, &c->block.by_deadline);
     c->block.waiter = NULL;
-    if (c->block.deadline_ms == INT64_MAX) return;
-    treap_remove(&env->blocked.by_deadline, &c->block.by_deadline);
+    c->block.end = BLOCK_GOES_ON;
+    INVARIANT(!is_listed(c, env)); /* 2 */
+}
+
+enum block_end client_block_end(const struct client *c)
+{
+    INVARIANT(c->block.waiter != NULL || c->block.end == BLOCK_GOES_ON); /* 3 */
+    return c->block.end;
 }
 
 static void block_finish(struct client *c, enum block_end end)
 {
     struct waiter *w = c->block.waiter;
+    INVARIANT(c->block.end == BLOCK_GOES_ON); /* 3 */
     c->block.end = end;
     waiter_cancel(w);
+    INVARIANT(w->next == NULL); /* 4 */
     w->ready(w);
 }
 
@@ -167,11 +179,13 @@ bool pause_holds(struct request *rq)
     return true;
 }
 
-/* It is still there afterwards: its command has to run again first. */
+/* A client whose time is over stays in the tree: its command has to run again first. */
 void client_block_tick(struct env *env)
 {
     int64_t now = now_ms();
+    const struct waiter *held = &env->paused.waiters.head;
     if (env->paused.until_ms != 0 && now >= env->paused.until_ms) clients_unpause(env);
+    INVARIANT(env->paused.until_ms != 0 || held->next == held); /* 5 */
     struct treap_node *node = treap_first(&env->blocked.by_deadline);
     for (; node != NULL; node = treap_next(node)) {
         struct client *c = of_node(node);

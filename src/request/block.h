@@ -1,4 +1,29 @@
-/* block: commands that wait for something other than the disk, and CLIENT PAUSE. */
+/* block: commands that wait for something other than the disk, and CLIENT PAUSE. A blocked command
+ * (WAIT, those with BLOCK) is parked until what it waits for is there, its time is over, or CLIENT
+ * UNBLOCK ends it. It puts rq->waiter into the list of what it waits for, and returns what
+ * client_block returns. When it is run again it asks client_block_end why.
+ *
+ *                      woken, client_block_again: it is run again, and calls client_block
+ *                         .--------.
+ *                         v        |
+ *   not blocked --------> waits (BLOCK_GOES_ON) ----------------> has an end (BLOCK_TIMED_OUT,
+ *     ^   client_block            |       client_block_tick,        BLOCK_ENDED, BLOCK_FAILED)
+ *     |                           |       client_block_stop                |
+ *     `--- client_block_clear ----'------------------------------------------'
+ *          it has its reply, or the client is gone
+ *
+ * Whether it is parked or runs meanwhile is said by its runner (runner.h). What it keeps from one
+ * run to the next is client->pending.
+ *
+ * Invariants:
+ *   1. A command has one waiter and one deadline from its first client_block to
+ *      client_block_clear, however often it is run in between.
+ *   2. A client is in env->blocked.by_deadline exactly while it is blocked and has a deadline.
+ *   3. An end comes once, and stays until client_block_clear. After it the command waits only for
+ *      what comes by itself, such as a read.
+ *   4. A command that an end wakes is in no list any more when it is woken.
+ *   5. Nothing waits for the end of a pause while there is none.
+ */
 #ifndef REQUEST_BLOCK_H
 #define REQUEST_BLOCK_H
 
