@@ -25,9 +25,30 @@ void output_fini(struct output *o)
     *o = (struct output){0};
 }
 
+static bool is_long_next(const struct output *o)
+{
+    return drafts_start(&o->drafts) == o->sent && drafts_first(&o->drafts)->len >= LONG_BYTES;
+}
+
 static struct output_mark *mark_at(struct output *o, size_t i)
 {
     return &o->marks[(o->mark_first + i) % o->mark_cap];
+}
+
+static const struct output_mark *first_mark(const struct output *o)
+{
+    return &o->marks[o->mark_first];
+}
+
+/* See output.h. By output_ready: before something leaves, and after what left before. */
+static void check(const struct output *o)
+{
+    size_t begun = o->sent + o->written_of;
+    INVARIANT(begun <= o->bytes.len && o->own_end <= o->marked);                    /* 1 */
+    INVARIANT(o->mark_count == 0 || first_mark(o)->start >= o->base + begun);       /* 3 */
+    INVARIANT((o->written_of > 0) == (o->written.len > 0 || o->written.is_failed)); /* 4 */
+    INVARIANT(o->drafts.count == 0 || drafts_start(&o->drafts) >= begun);           /* 5 */
+    INVARIANT(!o->awaits_long || (o->written_of == 0 && is_long_next(o)));          /* 6 */
 }
 
 static void marks_grow(struct output *o)
@@ -48,6 +69,7 @@ void output_mark(struct output *o, uint64_t version, uint64_t durable)
     if (version <= durable || start == o->marked) return;
     /* After something held it waits anyway; a demand that is not higher adds nothing. */
     if (o->mark_count > 0 && version <= mark_at(o, o->mark_count - 1)->version) return;
+    INVARIANT(start >= o->base + o->sent + o->written_of); /* 3 */
     if (o->mark_count == o->mark_cap) marks_grow(o);
     *mark_at(o, o->mark_count++) = (struct output_mark){.start = start, .version = version};
 }
@@ -64,12 +86,13 @@ static size_t ready_end(struct output *o, uint64_t durable, bool only_own)
 {
     uint64_t base = o->base;
     size_t own = o->own_end > base ? (size_t)(o->own_end - base) : 0;
-    while (o->mark_count > 0 && mark_at(o, 0)->version <= durable) {
+    while (o->mark_count > 0 && first_mark(o)->version <= durable) {
         o->mark_first = (o->mark_first + 1) % o->mark_cap;
         o->mark_count--;
     }
-    size_t end = o->mark_count > 0 ? (size_t)(mark_at(o, 0)->start - base) : o->bytes.len;
+    size_t end = o->mark_count > 0 ? (size_t)(first_mark(o)->start - base) : o->bytes.len;
     if (only_own && own < end) end = own > o->sent ? own : o->sent;
+    INVARIANT(end >= o->sent && end <= o->bytes.len); /* 1 and 3 */
     return end;
 }
 
@@ -84,15 +107,10 @@ static void write_drafts(struct output *o, size_t end)
     o->drafts_written += before - o->drafts.count;
 }
 
-static bool is_long_next(const struct output *o)
-{
-    return drafts_start(&o->drafts) == o->sent && drafts_first(&o->drafts)->len >= LONG_BYTES;
-}
-
 struct slice output_long_draft(const struct output *o, draft_write **write, unsigned *how)
 {
     const struct draft *draft = drafts_first(&o->drafts);
-    INVARIANT(o->awaits_long && draft->start == o->sent);
+    INVARIANT(o->awaits_long && is_long_next(o)); /* 6 */
     *write = draft->write;
     *how = draft->how;
     return slice_of(o->bytes.data + draft->start, draft->len);
@@ -100,13 +118,14 @@ struct slice output_long_draft(const struct output *o, draft_write **write, unsi
 
 void output_put_written(struct output *o, struct buf *written)
 {
-    INVARIANT(o->awaits_long && o->written.len == 0);
+    INVARIANT(o->awaits_long && is_long_next(o) && o->written.len == 0); /* 6 */
     buf_fini(&o->written);
     o->written = *written;
     buf_init(written);
     o->written_of = drafts_first(&o->drafts)->len;
     drafts_pass(&o->drafts, o->sent + o->written_of);
     o->awaits_long = false;
+    check(o);
 }
 
 void output_write_long(struct output *o)
@@ -122,6 +141,8 @@ void output_write_long(struct output *o)
 
 struct slice output_ready(struct output *o, uint64_t durable, bool only_own)
 {
+    check(o);
+    INVARIANT(o->marked == o->base + o->bytes.len); /* 2 */
     if (o->awaits_long || o->written.is_failed) return slice_of(NULL, 0);
     if (o->written.len == 0) {
         size_t end = ready_end(o, durable, only_own);
@@ -157,12 +178,8 @@ static void sent_bytes(struct output *o, size_t n)
     }
 }
 
-void output_sent(struct output *o, size_t n)
+static void sent_written(struct output *o, size_t n)
 {
-    if (o->written.len == 0) {
-        sent_bytes(o, n);
-        return;
-    }
     o->written_sent += n;
     INVARIANT(o->written_sent <= o->written.len);
     if (o->written_sent < o->written.len) return;
@@ -170,6 +187,16 @@ void output_sent(struct output *o, size_t n)
     buf_clear(&o->written, KEEP_BYTES);
     o->written_sent = o->written_of = 0;
     sent_bytes(o, of);
+}
+
+void output_sent(struct output *o, size_t n)
+{
+    if (o->written.len == 0) {
+        sent_bytes(o, n);
+    } else {
+        sent_written(o, n);
+    }
+    INVARIANT(o->mark_count == 0 || first_mark(o)->start >= o->base + o->sent); /* 3 */
 }
 
 bool output_is_broken(const struct output *o)

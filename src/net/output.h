@@ -1,18 +1,39 @@
 /* output: what a connection has to send, and how much of it may leave: the rule of holding.
  * Replies are appended in order; each depends on a version, and no byte of it leaves before that
- * version is durable. Marks remember where the demand rises: (start offset, version), versions
- * strictly rising, so that the part that may go is always a prefix: all before the first mark.
+ * version is durable. Marks remember where the demand rises: (start offset, version), so that the
+ * part that may go is always a prefix: all before the first mark.
  *
- *   sent            mark (7)                      mark (9)
- *   |--- may go ----|--- held: needs version 7 ---|--- needs 9 ---|
+ *   base        sent                             mark (7)            mark (9)     marked
+ *   |--- sent ---|--- written ---|--- may go ----|--- held: needs 7 --|-- needs 9 --|
+ *                |  written_of   |
+ *
+ *   appended       by the protocol, to `bytes`, and drafts_add
+ *   marked         output_mark, output_mark_own: from now on it may be looked at
+ *   may go         output_ready, once the version of the first mark is durable
+ *   written        output_ready, or output_put_written: drafts, and what is around them, as text in
+ *                  `written`; what is without drafts is sent from where it is
+ *   sent           output_sent; `bytes` is moved down, and `base` up, when much of it was sent
  *
  * A node that may not answer now sends only what depends on nothing that was evaluated: its own
- * bytes, as far as they come before all others, which is a prefix again.
+ * bytes, as far as they come before all others, up to own_end, which is a prefix again.
  *
  * Parts of it may be drafts (base/drafts.h), which are written when they are to be sent, into a
- * buffer of their own; long ones elsewhere, by the owner (net/render.c). All offsets, in the stream
+ * buffer of their own. Long ones are written elsewhere, by the owner (net/render.c): output_ready
+ * stops before one (awaits_long), and goes on after output_put_written. All offsets, in the stream
  * too, are of the text with its drafts; what a written stretch stands for counts as sent when all
  * of the stretch is.
+ *
+ * Invariants, whenever no function of it runs:
+ *   1. base + sent + written_of <= base + bytes.len, and own_end <= marked.
+ *   2. Nothing leaves before it was marked: all is when output_ready is called.
+ *   3. Marks rise in offset and in version, and no byte from the first mark on was sent or written,
+ *      unless its version has become durable.
+ *   4. There is a written stretch, which stands for at least a byte, exactly while `written` has
+ *      bytes or has failed.
+ *   5. No draft begins in what was sent or written.
+ *   6. While awaits_long, the first draft begins at `sent`, and nothing is written.
+ *
+ * An output is used by one thread at a time: the loop's, or one that sends while the loop waits.
  */
 #ifndef NET_OUTPUT_H
 #define NET_OUTPUT_H
