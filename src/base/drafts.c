@@ -31,13 +31,20 @@ static void make_room(struct drafts *d)
     d->first = 0;
 }
 
-void drafts_add(struct drafts *d, const struct buf *text, size_t len, draft_write *write,
-                unsigned how)
+/* Where the last draft ends. */
+static size_t drafts_end(const struct drafts *d)
 {
-    if (text->is_failed) return; /* it is not there; nothing of the text will be used */
+    const struct draft *last = draft_at(d, d->count - 1);
+    return last->start + last->len;
+}
+
+void drafts_add(struct drafts *d, const struct buf *text, size_t len, draft_write *write)
+{
+    if (text->is_failed) return;            /* it is not there; nothing of the text will be used */
+    INVARIANT(len > 0 && len <= text->len); /* 1 */
+    INVARIANT(d->count == 0 || drafts_end(d) <= text->len - len); /* 1 */
     make_room(d);
-    *draft_at(d, d->count++) = (struct draft){
-        .start = text->len - len, .len = len, .write = write, .how = how};
+    *draft_at(d, d->count++) = (struct draft){.start = text->len - len, .len = len, .write = write};
 }
 
 size_t drafts_start(const struct drafts *d)
@@ -53,6 +60,7 @@ const struct draft *drafts_first(const struct drafts *d)
 void drafts_cut(struct drafts *d, size_t len)
 {
     while (d->count > 0 && draft_at(d, d->count - 1)->start >= len) d->count--;
+    INVARIANT(d->count == 0 || drafts_end(d) <= len); /* 1: none was cut in two */
 }
 
 void drafts_pass(struct drafts *d, size_t start)
@@ -66,6 +74,7 @@ void drafts_pass(struct drafts *d, size_t start)
 
 void drafts_shift(struct drafts *d, size_t n)
 {
+    INVARIANT(drafts_start(d) >= n); /* 1 */
     for (size_t i = 0; i < d->count; i++) draft_at(d, i)->start -= n;
 }
 
@@ -73,6 +82,7 @@ size_t drafts_write(const struct drafts *d, const struct buf *text, size_t from,
                     const struct drafts_limits *limits, struct buf *out)
 {
     size_t at = from, enough = limits->enough;
+    INVARIANT(drafts_start(d) >= from && end <= text->len); /* 1 */
     for (size_t i = 0; at < end && out->len < enough; i++) {
         size_t start = i < d->count ? draft_at(d, i)->start : end;
         if (start > end) start = end;
@@ -87,8 +97,10 @@ size_t drafts_write(const struct drafts *d, const struct buf *text, size_t from,
         if (at == end) break;
         const struct draft *draft = draft_at(d, i);
         if (draft->len >= limits->long_len) break;
-        draft->write(slice_of(text->data + at, draft->len), draft->how, out);
+        size_t before = out->len;
+        draft->write(slice_of(text->data + at, draft->len), out);
         at += draft->len;
+        INVARIANT(at <= end && (out->len > before || out->is_failed)); /* 1 and 3 */
     }
     return at;
 }

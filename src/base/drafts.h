@@ -1,23 +1,38 @@
 /* drafts: parts of a text that are not written yet. What stands in the text in their place is what
  * they are written from, so that the text can be made on one thread, and written on another, when
- * it is needed. A text (struct buf) and its drafts belong to one thread at a time.
+ * it is needed.
  *
  *   text     *2\r\n $1\r\n0\r\n [key, value, key, value] :1\r\n
  *                                |--- a draft ------|
  *   written  *2\r\n $1\r\n0\r\n *2\r\n$3\r\n["a"] ... :1\r\n
+ *
+ * What becomes of a draft:
+ *
+ *   drafts_add --> in the text --drafts_write--> written --drafts_pass--> gone
+ *                    |     |                        ^                      ^
+ *                    |     `-- a long one, by its `write`, by the caller --'
+ *                    `-- drafts_cut: the text from before it is dropped ---'
+ *
+ * Invariants:
+ *   1. Drafts lie in the text, in its order, none over another, and each has at least a byte.
+ *   2. A draft is all that it is written from: its bytes point to nothing, and its `write` looks at
+ *      nothing else. So any thread may write it, from a copy too, and at any time.
+ *   3. What it becomes is at least a byte, unless there is no memory for it.
+ *   4. A text (struct buf) and its drafts are used by one thread at a time. The loop makes them; a
+ *      thread that sends (net/io_threads.h) has them while the loop waits; one that writes a long
+ *      draft meanwhile (net/render.c) has a copy of that draft alone.
  */
 #ifndef BASE_DRAFTS_H
 #define BASE_DRAFTS_H
 
 #include "base/buf.h"
 
-/* Appends what the draft says to out, at least a byte; `how` is the caller's. Any thread. */
-typedef void draft_write(struct slice draft, unsigned how, struct buf *out);
+/* Appends what the draft says to out, at least a byte. Any thread. */
+typedef void draft_write(struct slice draft, struct buf *out);
 
 struct draft {
     size_t start, len; /* in the text */
     draft_write *write;
-    unsigned how;
 };
 
 struct drafts {
@@ -32,8 +47,7 @@ struct drafts_limits {
 
 void drafts_fini(struct drafts *d);
 /* The last `len` bytes of the text are a draft. */
-void drafts_add(struct drafts *d, const struct buf *text, size_t len, draft_write *write,
-                unsigned how);
+void drafts_add(struct drafts *d, const struct buf *text, size_t len, draft_write *write);
 /* Where the first draft begins; SIZE_MAX = there is none. */
 size_t drafts_start(const struct drafts *d);
 /* It; count > 0. */

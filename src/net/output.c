@@ -107,12 +107,11 @@ static void write_drafts(struct output *o, size_t end)
     o->drafts_written += before - o->drafts.count;
 }
 
-struct slice output_long_draft(const struct output *o, draft_write **write, unsigned *how)
+struct slice output_long_draft(const struct output *o, draft_write **write)
 {
     const struct draft *draft = drafts_first(&o->drafts);
     INVARIANT(o->awaits_long && is_long_next(o)); /* 6 */
     *write = draft->write;
-    *how = draft->how;
     return slice_of(o->bytes.data + draft->start, draft->len);
 }
 
@@ -132,10 +131,9 @@ void output_write_long(struct output *o)
 {
     struct buf written;
     draft_write *write;
-    unsigned how = 0;
     buf_init(&written);
-    struct slice draft = output_long_draft(o, &write, &how);
-    write(draft, how, &written);
+    struct slice draft = output_long_draft(o, &write);
+    write(draft, &written);
     output_put_written(o, &written);
 }
 

@@ -83,7 +83,7 @@ void output_mark_own(struct output *o, uint64_t version, uint64_t durable);
 struct slice output_ready(struct output *o, uint64_t durable, bool only_own);
 /* While awaits_long: the draft that is next, which takes long to be written. Borrowed until more is
  * appended. */
-struct slice output_long_draft(const struct output *o, draft_write **write, unsigned *how);
+struct slice output_long_draft(const struct output *o, draft_write **write);
 /* What became of it; *written is taken, and may have failed. */
 void output_put_written(struct output *o, struct buf *written);
 /* As output_put_written, of what it becomes when it is written now. */

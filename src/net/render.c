@@ -5,8 +5,12 @@
  *        ^                                                      |
  *        +--- output_put_written <--- render_done <-------------+
  *
- * While a job is under way nothing of the connection is sent, more may be appended to its output,
- * and it is not freed.
+ * Invariants:
+ *   1. A connection has one job at most, and is_rendering while it has.
+ *   2. Its output awaits_long from before render_begin until render_done: nothing of it is sent
+ *      meanwhile, while more may be appended.
+ *   3. The job's thread touches the job alone, which has a copy of the draft: neither the output
+ *      nor the connection, which is not freed before render_done.
  */
 #include "backend/worker.h"
 #include "base/mem.h"
@@ -18,13 +22,13 @@ struct render {
     void (*done)(struct conn *c);
     struct buf draft, written; /* owned */
     draft_write *write;
-    unsigned how;
 };
 
 static void render_run(struct job *job)
 {
     struct render *r = (struct render *)job;
-    r->write(buf_slice(&r->draft), r->how, &r->written);
+    r->write(buf_slice(&r->draft), &r->written);
+    INVARIANT(r->written.len > 0 || r->written.is_failed); /* 3 of base/drafts.h */
     buf_fini(&r->draft);
 }
 
@@ -32,6 +36,7 @@ static void render_done(struct job *job)
 {
     struct render *r = (struct render *)job;
     struct conn *c = r->conn;
+    INVARIANT(c->is_rendering && c->stream.output.awaits_long); /* 1, 2 */
     c->is_rendering = false;
     c->rendering_bytes = 0;
     c->stream.net->options.counts->drafts_written++;
@@ -57,11 +62,12 @@ static struct worker *renderer(struct net *n)
 void render_begin(struct conn *c, void (*done)(struct conn *c))
 {
     struct net *n = c->stream.net;
+    INVARIANT(c->stream.output.awaits_long); /* 2 */
     if (c->is_rendering) return;
     struct render *r = mem_new_try(sizeof *r);
     struct slice draft;
     if (r != NULL && renderer(n) != NULL) {
-        draft = output_long_draft(&c->stream.output, &r->write, &r->how);
+        draft = output_long_draft(&c->stream.output, &r->write);
         buf_append(&r->draft, draft.data, draft.len);
     }
     if (r == NULL || n->renderer == NULL || r->draft.is_failed) {

@@ -218,13 +218,24 @@ void reply_key(struct resp_writer *w, enum format format, struct slice key)
     resp_bulk_end(w, mark);
 }
 
-static void write_value(struct slice value, unsigned how, struct buf *out)
+static void write_value(enum format format, struct slice value, struct buf *out)
 {
     struct resp_writer w = {.out = out};
     /* Text is a little longer than MessagePack. */
     struct resp_mark mark = resp_bulk_begin(&w, value.len + value.len / 8);
-    format_write_value((enum format)how, value, out);
+    format_write_value(format, value, out);
     resp_bulk_end(&w, mark);
+}
+
+/* Of drafts (base/drafts.h): any thread. */
+static void write_json(struct slice value, struct buf *out)
+{
+    write_value(FORMAT_JSON, value, out);
+}
+
+static void write_json_bare(struct slice value, struct buf *out)
+{
+    write_value(FORMAT_JSON_BARE, value, out);
 }
 
 void reply_value(struct resp_writer *w, enum format format, struct slice value)
@@ -232,7 +243,7 @@ void reply_value(struct resp_writer *w, enum format format, struct slice value)
     if (format == FORMAT_MSGPACK && !collection_is_head(value)) {
         resp_bulk(w, value);
     } else {
-        resp_draft(w, value, write_value, format);
+        resp_draft(w, value, format == FORMAT_JSON ? write_json : write_json_bare);
     }
 }
 

@@ -114,6 +114,13 @@ SHARED_ARGUMENTS_WITH(
 
 /* ---- entries ---- */
 
+/* What kept entries begin with: how they are written. */
+struct kept_form {
+    enum format format;
+    int proto;
+    bool keys_only, with_expiry;
+};
+
 /* An entry of a page as it is kept until it is written. After it come the key and the value. */
 struct kept {
     uint64_t version;
@@ -141,15 +148,6 @@ bool page_is_full(const struct page *p)
 
 /* ---- writing ---- */
 
-/* How entries are written. */
-enum { HOW_FORMAT = 3, HOW_RESP3 = 4, HOW_KEYS_ONLY = 8, HOW_WITH_EXPIRY = 16 };
-
-static unsigned how_of(const struct request *rq, const struct page *p)
-{
-    return (unsigned)rq->format | (rq->w->proto == 3 ? HOW_RESP3 : 0) |
-           (p->keys_only ? HOW_KEYS_ONLY : 0) | (p->with_expiry ? HOW_WITH_EXPIRY : 0);
-}
-
 /* [k, v, vs, expiry ms or nil] */
 static void reply_expiring_entry(struct resp_writer *w, enum format format, struct slice key,
                                  const struct entry *entry)
@@ -167,12 +165,28 @@ static void reply_expiring_entry(struct resp_writer *w, enum format format, stru
     }
 }
 
-static void write_kept(struct slice kept, unsigned how, struct buf *out)
+static void write_entry(struct resp_writer *w, const struct kept_form *form, struct slice key,
+                        const struct entry *entry)
 {
-    struct resp_writer w = {.out = out, .proto = (how & HOW_RESP3) != 0 ? 3 : 2};
-    enum format format = (enum format)(how & HOW_FORMAT);
+    if (form->keys_only) {
+        reply_key(w, form->format, key);
+    } else if (form->with_expiry) {
+        reply_expiring_entry(w, form->format, key, entry);
+    } else {
+        reply_entry(w, form->format, key, entry);
+    }
+}
+
+/* A draft of output: any thread, perhaps when the page and its command are long gone. */
+static void write_kept(struct slice kept, struct buf *out)
+{
+    struct kept_form form;
+    INVARIANT(kept.data != NULL && kept.len >= sizeof form);
     const uint8_t *p = kept.data;
     const uint8_t *end = p + kept.len;
+    memcpy(&form, p, sizeof form);
+    p += sizeof form;
+    struct resp_writer w = {.out = out, .proto = form.proto};
     while (p != end) {
         struct kept head;
         memcpy(&head, p, sizeof head);
@@ -183,14 +197,18 @@ static void write_kept(struct slice kept, unsigned how, struct buf *out)
                               .version = head.version,
                               .expiry_ms = head.expiry_ms};
         p += head.value_bytes;
-        if ((how & HOW_KEYS_ONLY) != 0) {
-            reply_key(&w, format, key);
-        } else if ((how & HOW_WITH_EXPIRY) != 0) {
-            reply_expiring_entry(&w, format, key, &entry);
-        } else {
-            reply_entry(&w, format, key, &entry);
-        }
+        INVARIANT(p <= end);
+        write_entry(&w, &form, key, &entry);
     }
+}
+
+static void keep_form(const struct request *rq, struct page *p)
+{
+    struct kept_form form = {.format = rq->format,
+                             .proto = rq->w->proto,
+                             .keys_only = p->keys_only,
+                             .with_expiry = p->with_expiry};
+    buf_append(&p->kept, &form, sizeof form);
 }
 
 static void keep(struct page *p, struct slice key, const struct entry *entry)
@@ -216,11 +234,15 @@ void page_add(struct request *rq, struct page *p, struct slice key, const struct
 {
     size_t before = page_bytes(p);
     p->rows++;
+    if (p->kept.len == 0) keep_form(rq, p);
     keep(p, key, entry);
     if (p->kept.len > KEPT_BYTES_MAX || p->written.len > 0) {
         /* A long page, whose bytes are counted from now on. */
-        write_kept(buf_slice(&p->kept), how_of(rq, p), &p->written);
-        if (p->kept.is_failed) p->written.is_failed = true;
+        if (p->kept.is_failed) {
+            p->written.is_failed = true;
+        } else {
+            write_kept(buf_slice(&p->kept), &p->written);
+        }
         buf_clear(&p->kept, 2 * KEPT_BYTES_MAX);
     }
     buf_clear(&p->last, SIZE_MAX);
@@ -241,6 +263,6 @@ enum err page_reply(struct request *rq, const struct page *p, bool is_done)
     }
     resp_array(rq->w, p->rows);
     buf_append(rq->w->out, p->written.data, p->written.len);
-    if (p->kept.len > 0) resp_draft(rq->w, buf_slice(&p->kept), write_kept, how_of(rq, p));
+    if (p->kept.len > 0) resp_draft(rq->w, buf_slice(&p->kept), write_kept);
     return OK;
 }

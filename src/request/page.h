@@ -1,6 +1,20 @@
 /* page: what KV.LIST and KV.FIND answer: entries up to a limit, and a cursor for those that follow:
  * `[cursor, [entry ...]]`.
  *
+ * Where its entries are:
+ *
+ *   page_add    kept in the page, as they are stored; the first of them behind how they are written
+ *                 |      `-- a long page: written as they come, on the loop
+ *   page_reply    |
+ *                 v
+ *               copied into the output of the connection, as a draft (base/drafts.h)
+ *                 |
+ *                 v
+ *               written, by the thread that sends the output: nothing of the page, the request or
+ *               the client is looked at any more
+ *
+ * Where there are no drafts (EXEC, a script, HTTP) page_reply writes them itself.
+ *
  * A cursor is URL-safe text of a fingerprint of the question and of the place (an internal key)
  * where the page ended. It is good for that question and no other, also after a restart; "0" means
  * that nothing follows.

@@ -170,14 +170,14 @@ void resp_replay(struct resp_writer *w, struct slice reply)
     }
 }
 
-void resp_draft(struct resp_writer *w, struct slice draft, draft_write *writes, unsigned how)
+void resp_draft(struct resp_writer *w, struct slice draft, draft_write *writes)
 {
     if (w->drafts == NULL || draft.len < w->draft_bytes_min) {
-        writes(draft, how, w->out);
+        writes(draft, w->out);
         return;
     }
     buf_append(w->out, draft.data, draft.len);
-    drafts_add(w->drafts, w->out, draft.len, writes, how);
+    drafts_add(w->drafts, w->out, draft.len, writes);
 }
 
 void resp_cut(struct resp_writer *w, size_t len)

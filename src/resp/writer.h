@@ -49,7 +49,7 @@ void resp_replay(struct resp_writer *w, struct slice reply);
 
 /* A part of the reply that may be written when it is sent: at once when it is short, or there are
  * no drafts. What it becomes is at least a byte. Not within a bulk. */
-void resp_draft(struct resp_writer *w, struct slice draft, draft_write *writes, unsigned how);
+void resp_draft(struct resp_writer *w, struct slice draft, draft_write *writes);
 /* What was written after the first `len` bytes of out is dropped. */
 void resp_cut(struct resp_writer *w, size_t len);
 

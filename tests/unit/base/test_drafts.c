@@ -11,20 +11,36 @@
 #include "base/drafts.h"
 #include "base/random.h"
 
-/* Each byte `how` times. */
-static void repeat(struct slice draft, unsigned how, struct buf *out)
+static void repeat(struct slice draft, unsigned times, struct buf *out)
 {
     for (size_t i = 0; i < draft.len; i++) {
-        for (unsigned n = 0; n < how; n++) buf_append_byte(out, draft.data[i]);
+        for (unsigned n = 0; n < times; n++) buf_append_byte(out, draft.data[i]);
     }
+}
+
+static void once(struct slice draft, struct buf *out)
+{
+    repeat(draft, 1, out);
+}
+
+static void twice(struct slice draft, struct buf *out)
+{
+    repeat(draft, 2, out);
+}
+
+static void thrice(struct slice draft, struct buf *out)
+{
+    repeat(draft, 3, out);
 }
 
 #define limits_of(bytes) ((struct drafts_limits){.enough = (bytes), .long_len = SIZE_MAX})
 
-static void add(struct drafts *d, struct buf *text, const char *draft, unsigned how)
+/* A draft that becomes each of its bytes so many times. */
+static void add(struct drafts *d, struct buf *text, const char *draft, unsigned times)
 {
+    static draft_write *const writes[] = {NULL, once, twice, thrice};
     buf_append_str(text, draft);
-    drafts_add(d, text, strlen(draft), repeat, how);
+    drafts_add(d, text, strlen(draft), writes[times]);
 }
 
 static void expect_written(const struct drafts *d, const struct buf *text, size_t from, size_t end,
@@ -110,12 +126,12 @@ static void add_random(struct rng *rng, struct drafts *d, struct buf *text, stru
     char word[9] = {0};
     size_t len = 1 + (size_t)rng_below(rng, 8);
     for (size_t i = 0; i < len; i++) word[i] = (char)('a' + rng_below(rng, 26));
-    unsigned how = (unsigned)rng_below(rng, 4);
-    repeat(slice_of(word, len), how == 0 ? 1 : how, wanted);
-    if (how == 0) {
+    unsigned times = (unsigned)rng_below(rng, 4);
+    repeat(slice_of(word, len), times == 0 ? 1 : times, wanted);
+    if (times == 0) {
         buf_append(text, word, len);
     } else {
-        add(d, text, word, how);
+        add(d, text, word, times);
     }
 }
 

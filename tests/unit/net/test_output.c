@@ -219,16 +219,15 @@ static void limits_of_0_are_none_and_the_hard_one_is_at_once(void **state)
 /* ---- drafts ---- */
 
 /* Each byte three times. */
-static void thrice(struct slice draft, unsigned how, struct buf *out)
+static void thrice(struct slice draft, struct buf *out)
 {
-    assert_int_equal(how, 3);
     for (size_t i = 0; i < draft.len * 3; i++) buf_append_byte(out, draft.data[i / 3]);
 }
 
 static void draft(struct output *o, const char *text, uint64_t version, uint64_t durable)
 {
     buf_append_str(&o->bytes, text);
-    drafts_add(&o->drafts, &o->bytes, strlen(text), thrice, 3);
+    drafts_add(&o->drafts, &o->bytes, strlen(text), thrice);
     output_mark(o, version, durable);
 }
 
@@ -305,7 +304,6 @@ static void a_long_draft_is_written_elsewhere(void **state)
     struct output o;
     struct buf written;
     draft_write *write = NULL;
-    unsigned how = 0;
     char *text = calloc(1, LONG_DRAFT + 1);
     assert_non_null(text);
     memset(text, 'd', LONG_DRAFT);
@@ -322,10 +320,10 @@ static void a_long_draft_is_written_elsewhere(void **state)
     assert_false(o.awaits_long);
     expect_ready(&o, 3, ""); /* ... and then it is to be written */
     assert_true(o.awaits_long);
-    struct slice next = output_long_draft(&o, &write, &how);
+    struct slice next = output_long_draft(&o, &write);
     assert_int_equal(next.len, LONG_DRAFT);
     assert_ptr_equal(write, thrice);
-    write(next, how, &written);
+    write(next, &written);
     reply(&o, "f", 0, 3); /* meanwhile */
     expect_ready(&o, 3, "");
     output_put_written(&o, &written);
@@ -345,7 +343,7 @@ static void a_long_draft_is_written_elsewhere(void **state)
     free(text);
 }
 
-static void no_memory(struct slice draft, unsigned how, struct buf *out)
+static void no_memory(struct slice draft, struct buf *out)
 {
     (void)buf_reserve(out, SIZE_MAX);
 }
@@ -356,7 +354,7 @@ static void a_draft_that_is_lost_breaks_the_output(void **state)
     output_init(&o);
     reply(&o, "ab", 0, 0);
     buf_append_str(&o.bytes, "c");
-    drafts_add(&o.drafts, &o.bytes, 1, no_memory, 0);
+    drafts_add(&o.drafts, &o.bytes, 1, no_memory);
     output_mark(&o, 0, 0);
     assert_false(output_is_broken(&o));
     expect_ready(&o, 0, "");
