@@ -10,6 +10,7 @@ void pipeline_freeze(struct pipeline *p)
 {
     struct memtable *m = p->newest.active;
     if (memtable_is_empty(m)) return;
+    INVARIANT(m->older->state == MEM_ASIDE || m->older->version_last < m->version_first); /* 4 */
     memtable_move(m, MEM_FROZEN);
     p->newest.unapplied_bytes += memtable_bytes(m);
     p->newest.frozen_count++;
@@ -133,6 +134,7 @@ static void apply_done(struct job *job)
     p->apply.failures = 0;
     p->apply.retry_us = 0;
     struct memtable *m = a->memtable;
+    INVARIANT(p->stored.applied == m->version_last && m->version_last <= p->log.journal->synced);
     memtable_move(m, MEM_APPLIED);
     p->newest.unapplied_bytes -= memtable_bytes(m);
     p->newest.frozen_count--;
@@ -168,6 +170,7 @@ void pipeline_apply_next(struct pipeline *p)
         p->log.journal->ops->want_sync(p->log.journal);
         return;
     }
+    INVARIANT(p->stored.applied <= m->version_last || p->apply.failures > 0); /* 3 */
     memtable_move(m, MEM_APPLYING);
     p->apply.is_running = true;
     pipeline_pace_begin(p);

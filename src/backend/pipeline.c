@@ -16,6 +16,25 @@
 #define LONG_NICE 5         /* large requests wait a little for small ones */
 #define RANGE_CACHE_SHARE 8 /* of cache_bytes, one part in this many is for ranges */
 
+void pipeline_check(const struct pipeline *p)
+{
+    const struct log *log = &p->log;
+    const struct journal *j = log->journal;
+    const struct newest *n = &p->newest;
+    INVARIANT(log->version_told <= log->version_newest);                          /* 1 */
+    INVARIANT(log->version_newest < log->version_next);                           /* 1 */
+    INVARIANT(j->acknowledged <= j->version_last);                                /* 2 */
+    INVARIANT(j->synced <= j->version_last);                                      /* 2 */
+    INVARIANT(j->version_last <= log->version_newest);                            /* 2 */
+    INVARIANT(p->stored.applied <= log->version_newest || p->apply.failures > 0); /* 3 */
+    INVARIANT(n->active->state == MEM_ACTIVE);                                    /* 4 */
+    INVARIANT(n->aside->state == MEM_ASIDE);                                      /* 4 */
+    INVARIANT((n->frozen_count > 0) == (n->unapplied_bytes > 0));                 /* 4 */
+    INVARIANT(!p->apply.is_running || n->retiring == NULL);                       /* 5 */
+    INVARIANT(!p->apply.is_running || p->apply.job.memtable->state == MEM_APPLYING);
+    INVARIANT(n->retiring == NULL || n->retiring->state == MEM_APPLIED);
+}
+
 /* ---- committing ---- */
 
 enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *version,
@@ -31,10 +50,12 @@ enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *
     }
     if (r == ERR_WAIT) waiter_add(&p->admission.room_waiters, w);
     if (r != OK) return r;
+    INVARIANT(p->log.version_newest < p->log.version_next); /* 1 */
     *version = p->log.version_newest = p->log.version_next++;
     steady_at_least(&p->log.time, batch->time_ms);
     journal_append(j, *version, batch);
     pipeline_remember(p, batch, *version);
+    INVARIANT(j->version_last == *version && p->newest.active->version_last <= *version); /* 2, 4 */
     p->admission.budget -= (double)bytes + 128;
     if (w != NULL && w->keep_id != 0) kept_end_used(&p->newest.kept, w);
     return OK;
@@ -56,6 +77,7 @@ void backend_poll(struct backend *b)
         uint64_t durable = p->log.journal->acknowledged;
         if (durable > p->log.version_told) {
             p->log.version_told = durable;
+            pipeline_check(p);
             if (b->on_durable != NULL) b->on_durable(b->on_durable_arg, durable);
             pipeline_changes_try(p);
         }
@@ -76,6 +98,7 @@ void backend_run_over(struct backend *b, struct waiter *w)
 void backend_turn_end(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
+    pipeline_check(p);
     pipeline_load_post(p);
     journal_submit(p->log.journal);
     if (memtable_bytes(p->newest.active) >= p->options.memtable_bytes) pipeline_freeze(p);
@@ -521,6 +544,7 @@ enum err pipeline_open(const struct pipeline_options *options, struct journal *j
         return r;
     }
     p->log.version_told = p->log.version_newest;
+    pipeline_check(p);
     *out = &p->base;
     return OK;
 }

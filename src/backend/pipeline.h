@@ -1,9 +1,47 @@
-/* pipeline: the backend (backend.h) over a journal and a store, whatever these are.
+/* pipeline: the backend (backend.h) over a journal and a store, whatever these are. It knows no
+ * files and no SQL: what lasts is behind journal.h and store.h.
  *
  *   commit -> journal (durable) -+-> memtable (newest state) -> frozen -> store -> dropped
  *   load   <- memtable, frozen memtables, entry cache, store
  *
- * It knows no files and no SQL: what lasts is behind journal.h and store.h.
+ * What becomes of a transaction, and what moves it. The journal has it on the left, a memtable on
+ * the right, both at once; it is let go by the journal only when the store has it:
+ *
+ *   evaluated
+ *      |  backend_commit
+ *      v
+ *   committed: version_newest; every read sees it
+ *      |  journal_append                                    |  pipeline_remember
+ *      v                                                    v
+ *   in the batch that is filled                          MEM_ACTIVE
+ *      |  journal_submit: backend_turn_end, and             |  pipeline_freeze: backend_turn_end,
+ *      |  backend_poll when the one before ended            |  backend_tick, backend_settle
+ *      v                                                    v
+ *   being written by the journal's threads               MEM_FROZEN <----------------------.
+ *      |  ops->poll: backend_poll                           |  pipeline_apply_next,        |
+ *      v                                                    |  when it is synced           |
+ *   acknowledged, and told: version_told, on_durable        v                              |
+ *      |  at once or, under a weak durability, later     MEM_APPLYING --- apply_done: it failed
+ *      v                                                    |  apply_done
+ *   synced                                                  v
+ *      |  ops->release: apply_done, backend_tick         MEM_APPLIED: stored.applied
+ *      v                                                    |  pipeline_retire_slice
+ *   gone, or history (changes.c)                            v
+ *                                                        in caches and in the store
+ *
+ * A start goes in at `committed` with what the journal has beyond the store (replay.c), and so does
+ * what another process commits (pipeline_followed): both are synced already.
+ *
+ * Invariants, which pipeline_check looks at:
+ *   1. version_told <= version_newest < version_next: what was not committed is not told, and no
+ *      version is given twice.
+ *   2. Of the journal, acknowledged and synced <= version_last <= version_newest.
+ *   3. The store never has what the journal may lose: a memtable is applied when all its versions
+ *      are synced, and stored.applied is the last of them. While applies fail it is what is found
+ *      in the store, which another leader may have written.
+ *   4. The list of memtables is MEM_ACTIVE, then frozen ones, which are older in their versions
+ *      too, then MEM_ASIDE. unapplied_bytes are those of frozen_count of them.
+ *   5. One memtable at most is applied at a time, the oldest, or else is being retired.
  */
 #ifndef BACKEND_PIPELINE_H
 #define BACKEND_PIPELINE_H

@@ -177,6 +177,9 @@ static inline uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
     return p->newest.unapplied_bytes + memtable_bytes(p->newest.active);
 }
 
+/* pipeline.c: the invariants of pipeline.h. Before and after a state is moved. */
+void pipeline_check(const struct pipeline *p);
+
 /* remember.c: mutations become part of the newest state; the time of the batch is not looked at. */
 void pipeline_remember(struct pipeline *p, const struct batch *batch, uint64_t version);
 
