@@ -2,9 +2,18 @@
  * store. For a key that several know the newest wins; tombstones and what a flush covers are
  * skipped.
  *
- *   SCAN_FRESH --pause, or data not in memory--> SCAN_PINNED --fetch posted--> SCAN_FETCHING
- *       (reads the store on the loop,                ^                              |
- *        without waiting for the disk)               +------------ done ------------+
+ *   SCAN_FRESH     reads the store on the loop, without waiting for the disk
+ *      |  backend_scan_pause: others run, or data is not in memory
+ *      v
+ *   SCAN_PINNED    <-------------------------------------------------.
+ *      |  store_ready: rows are wanted (fetch_run)                   |  fetch_done
+ *      |  lookup_begin: single entries are (scan_load.c)             |  lookup_done
+ *      |  look_begin: a filter takes long (scan_look.c)              |  look_done
+ *      v                                                             |
+ *   SCAN_FETCHING  a worker thread has the scan  --------------------'
+ *
+ * backend_scan_close frees it; while it is SCAN_FETCHING it sets is_closed, and what is done then
+ * frees it.
  *
  * A filter is asked on the loop about what is in memory and about the rows of a fresh scan; what a
  * query thread fetches it is asked there, and what does not match never reaches the loop. A row
@@ -13,11 +22,20 @@
  *
  * A fresh scan lives within one turn: nothing changes under it, so it needs no snapshot. Pinning
  * fixes the store (a read transaction of a pooled connection); the memtables are fixed by
- * references and by the version. While it is fetching, the chunk and the reader belong to a query
- * thread.
+ * references and by the version.
+ *
+ * Invariants:
+ *   1. It has a reader of its own, which is pinned, exactly when it is not SCAN_FRESH.
+ *   2. While it is SCAN_FETCHING one job has its chunk, its reader and its bounds; the loop looks
+ *      at none of these, adds waiters, and may set is_closed.
+ *   3. Iterators of memtables are placed only while nothing was committed since: never when a turn
+ *      or a job has passed (is_placed).
+ *   4. What the store gives comes after all that the scan has passed (`last`), in its direction.
+ *   5. It waits in lists only while it is SCAN_FETCHING, and is told once.
  */
 #include "backend/scan_int.h"
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/mem.h"
 
 #define CHUNK_ROWS_MIN 64
@@ -25,6 +43,21 @@
 #define SKIPS_MAX 4096   /* rows passed over in one call before others get a turn ... */
 #define LOOKS_MAX 512    /* ... and with a filter, on the loop ... */
 #define LOOKS_FETCH 8192 /* ... and on a query thread, before the loop hears of it */
+
+static const struct machine scan_machine = {
+    .name = "scan",
+    .states = {"fresh", "pinned", "fetching"},
+    .allowed = {[SCAN_FRESH] = TO(SCAN_PINNED),
+                [SCAN_PINNED] = TO(SCAN_FETCHING),
+                [SCAN_FETCHING] = TO(SCAN_PINNED)},
+};
+
+void scan_move(struct scan *s, enum scan_state to)
+{
+    INVARIANT(s->reader != NULL && !s->is_placed);         /* 1 and 3 */
+    INVARIANT(!s->is_closed || s->state == SCAN_FETCHING); /* 2 */
+    MACHINE_MOVE(&scan_machine, s, state, to);
+}
 
 /* ---- open, pin, close ---- */
 
@@ -108,6 +141,7 @@ void backend_scan_close(struct scan *s)
 
 static enum err scan_pin(struct scan *s, struct error *e)
 {
+    INVARIANT((s->reader == NULL) == (s->state == SCAN_FRESH)); /* 1 */
     if (s->state != SCAN_FRESH) return OK;
     enum err r = reader_take(s->pipeline, &s->reader, e);
     if (r != OK) return r;
@@ -117,7 +151,7 @@ static enum err scan_pin(struct scan *s, struct error *e)
         s->reader = NULL;
         return r;
     }
-    s->state = SCAN_PINNED;
+    scan_move(s, SCAN_PINNED);
     return OK;
 }
 
@@ -134,6 +168,19 @@ uint64_t backend_scan_depends(const struct scan *s)
 
 /* ---- rows from the store ---- */
 
+static bool comes_first(const struct scan *s, struct slice a, struct slice b)
+{
+    int c = slice_cmp(a, b);
+    return s->is_reverse ? c > 0 : c < 0;
+}
+
+/* Invariant 4, of a chunk that is new. */
+static void chunk_check(const struct scan *s)
+{
+    if (s->last.len == 0 || s->chunk_at >= s->chunk->count) return;
+    INVARIANT(comes_first(s, buf_slice(&s->last), s->chunk->rows[s->chunk_at].key));
+}
+
 static void fetch_run(struct job *job)
 {
     struct scan *s = (struct scan *)job;
@@ -143,11 +190,13 @@ static void fetch_run(struct job *job)
 static void fetch_done(struct job *job)
 {
     struct scan *s = (struct scan *)job;
-    s->state = SCAN_PINNED;
+    scan_move(s, SCAN_PINNED);
     s->chunk_at = 0;
     if (s->fetch_result == OK && s->chunk->is_last) s->is_store_done = true;
     if (s->fetch_result != OK) {
         damage_note(&s->pipeline->stored.damage, &s->fetch_error);
+    } else {
+        chunk_check(s);
     }
     /* Told even when it was closed: a waiter here is in no other list. */
     pipeline_wake(s->pipeline, &s->waiters);
@@ -208,6 +257,7 @@ static enum err fetch_now(struct scan *s, struct waiter *w, struct error *e)
         }
     }
     s->chunk_at = at;
+    chunk_check(s);
     if (s->chunk->is_last) s->is_store_done = true;
     return OK;
 }
@@ -237,8 +287,8 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
     }
     fetch_describe(s, true);
     if (s->shared->refs > 1) scan_take_chunk(s, shared_chunk_new());
-    s->state = SCAN_FETCHING;
     s->is_placed = false;
+    scan_move(s, SCAN_FETCHING);
     s->fetch_result = OK;
     s->job.run = fetch_run;
     s->job.done = fetch_done;
@@ -276,12 +326,6 @@ static void layer_step(const struct scan *s, struct layer *layer)
     } else {
         omap_next(&layer->it);
     }
-}
-
-static bool comes_first(const struct scan *s, struct slice a, struct slice b)
-{
-    int c = slice_cmp(a, b);
-    return s->is_reverse ? c > 0 : c < 0;
 }
 
 /* The next key of the merge, or NULL at the end. `limit` is the bound that the scan was opened

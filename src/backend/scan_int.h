@@ -51,6 +51,8 @@ struct scan {
     struct lookup *lookup; /* owned; NULL = no entry was asked for yet */
 };
 
+/* scan.c: the only place where its state changes. */
+void scan_move(struct scan *s, enum scan_state to);
 void scan_free(struct scan *s);
 /* scan_load.c */
 void scan_lookup_free(struct scan *s);

@@ -57,7 +57,7 @@ static void lookup_done(struct job *job)
 {
     struct lookup *u = (struct lookup *)job;
     struct scan *s = u->scan;
-    s->state = SCAN_PINNED;
+    scan_move(s, SCAN_PINNED);
     u->is_done = true;
     if (u->result != OK) damage_note(&s->pipeline->stored.damage, &u->error);
     pipeline_wake(s->pipeline, &s->waiters);
@@ -87,7 +87,7 @@ static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t co
             u->keys[u->count++] = arena_copy(&u->arena, keys[i]);
         }
     }
-    s->state = SCAN_FETCHING;
+    scan_move(s, SCAN_FETCHING);
     waiter_add(&s->waiters, w);
     worker_post(s->pipeline->workers.query, &u->job);
     return error_set(e, ERR_WAIT, "entries are being read");

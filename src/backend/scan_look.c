@@ -33,7 +33,7 @@ static void look_done(struct job *job)
 {
     struct look *k = (struct look *)job;
     struct scan *s = k->scan;
-    s->state = SCAN_PINNED;
+    scan_move(s, SCAN_PINNED);
     k->is_done = true;
     pipeline_wake(s->pipeline, &s->waiters);
     if (s->is_closed) scan_free(s);
@@ -53,7 +53,7 @@ static enum err look_begin(struct scan *s, struct slice key, struct slice value,
     k->scan = s;
     k->value = value;
     k->is_done = false;
-    s->state = SCAN_FETCHING;
+    scan_move(s, SCAN_FETCHING);
     waiter_add(&s->waiters, w);
     worker_post(s->pipeline->workers.slow, &k->job);
     return error_set(e, ERR_WAIT, "a filter looks at a large value");
