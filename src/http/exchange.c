@@ -37,6 +37,9 @@ static const struct machine exchange_machine = {
 
 static void move(struct exchange *x, enum exchange_state to)
 {
+    bool is_answered = to == EXCHANGE_ANSWERED || to == EXCHANGE_STREAMING;
+    INVARIANT((to == EXCHANGE_PARKED) == runner_is_parked(&x->runner)); /* 1 */
+    INVARIANT(!is_answered || x->argv == NULL);                         /* 2 */
     MACHINE_MOVE(&exchange_machine, x, state, to);
 }
 
@@ -44,6 +47,7 @@ static void move(struct exchange *x, enum exchange_state to)
 
 static void stream_over(struct exchange *x)
 {
+    INVARIANT(x->state == EXCHANGE_STREAMING && x->http->counts.streams > 0); /* 3 */
     x->http->counts.streams--;
     exchange_step *over = x->on_stream_over;
     x->on_stream_over = NULL;
@@ -163,11 +167,11 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
 
 void exchange_end(struct exchange *x)
 {
+    runner_drop(&x->runner);
     if (x->state != EXCHANGE_CLOSED) {
         if (x->state == EXCHANGE_STREAMING) stream_over(x);
         move(x, EXCHANGE_CLOSED);
     }
-    runner_drop(&x->runner);
     client_fini(&x->client, x->http->env);
 }
 
@@ -286,6 +290,7 @@ struct slice exchange_database(const struct exchange *x)
 
 void exchange_start(struct exchange *x, const struct http_message *m)
 {
+    INVARIANT(x->argv == NULL && x->task == NULL && x->depends == 0); /* 4 */
     x->message = m;
     x->path = m->path;
     x->http->counts.requests[m->version]++;

@@ -16,11 +16,17 @@ struct route;
 
 /* ---- exchange.c: one request and its answer -------------------------------------------------- */
 
-/*   IDLE --exchange_begin--> READY --command must wait--> PARKED --woken--> READY
- *                              |  \--wrong password--> DELAYED --time is over--> READY
- *                              |--answered--> ANSWERED --http1: next request--> IDLE
- *                              \--events--> STREAMING --its end--> ANSWERED
- *   any --the client must go--> CLOSED */
+/*   IDLE --exchange_begin--> READY --run_command: it must wait--> PARKED --exchange_ready--> READY
+ *                              |  \--exchange_delay--> DELAYED --exchange_check--> READY
+ *                              |--exchange_answer--> ANSWERED --exchange_reset--> IDLE
+ *                              \--exchange_stream--> STREAMING --exchange_end_stream--> ANSWERED
+ *   any --client_close, exchange_end, QUIT--> CLOSED
+ *
+ * Invariants:
+ *   1. It is PARKED exactly while its runner is.
+ *   2. A request is answered once: by exchange_answer, or as a stream; then no command is left.
+ *   3. counts.streams has it exactly while it is STREAMING.
+ *   4. An exchange that begins has nothing of the request before. */
 enum exchange_state {
     EXCHANGE_IDLE,
     EXCHANGE_READY,

@@ -38,6 +38,7 @@ void stream_queue(struct stream *s)
 
 void conn_hold(struct conn *c)
 {
+    INVARIANT(c->stream.state != STREAM_DEAD && !output_is_empty(&c->stream.output)); /* 2, 4 */
     if (c->is_held) return;
     c->is_held = true;
     RING_INSERT(&c->stream.net->held, c, held_next, held_prev);
@@ -72,6 +73,8 @@ void stream_kill(struct stream *s)
     if (c->is_finishing) n->finishing_count--;
     c->dying_next = n->dying;
     n->dying = c;
+    INVARIANT(!c->is_held && c->attend_next == NULL);             /* 2 */
+    INVARIANT(c->read_io.active == 0 && c->write_io.active == 0); /* 2 */
     if (has_begun) s->protocol->end(s);
 }
 
@@ -106,8 +109,9 @@ void stream_shut(struct stream *s)
 
 void conn_free(struct conn *c)
 {
-    INVARIANT(c->stream.state == STREAM_DEAD && !c->is_readable && !c->is_queued &&
-              !c->is_flush_queued);
+    INVARIANT(c->stream.state == STREAM_DEAD && !c->is_held && c->attend_next == NULL); /* 2 */
+    INVARIANT(!c->is_readable && !c->is_queued && !c->is_flush_queued);                 /* 3 */
+    INVARIANT(!c->is_rendering);                                                        /* 3 */
     if (c->tls != NULL) tls_free(c->tls);
     close(c->stream.link.fd);
     conn_give_input(c);
@@ -145,6 +149,7 @@ void conn_begin(struct conn *c)
     ev_io_init(&c->write_io, conn_on_writable, s->link.fd, EV_WRITE);
     c->read_io.data = c;
     c->write_io.data = c;
+    INVARIANT(s->session == NULL); /* 1 */
     s->session = s->protocol->begin(c->begin_arg, s);
     ev_io_start(n->loop, &c->read_io);
     /* The first request may have come with the last message of the handshake. */

@@ -76,6 +76,7 @@ static void conn_send(void *item)
     struct conn_sending *out = &c->sending;
     uint64_t written = s->output.drafts_written;
     struct slice ready;
+    INVARIANT(s->state == STREAM_OPEN || s->state == STREAM_DRAINING); /* 2 of stream.h */
     *out = (struct conn_sending){0};
     for (;;) {
         ready = output_ready(&s->output, s->net->durable, out->is_gated);

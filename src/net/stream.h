@@ -2,13 +2,21 @@
  * depends on is durable, and shares the turns of the loop among connections; a protocol finds the
  * requests in what came, runs them, and appends replies. Everything here is for the loop thread.
  *
- *   STREAM_HANDSHAKE   of TLS: the protocol does not know of it yet
+ *   STREAM_HANDSHAKE   of TLS: the protocol does not know of it yet (handshake.c)
  *        |        |
  *        |        +-- failed, too slow, cut for others ----------+
- *        v                                                       v
- *   STREAM_OPEN --stream_drain--> STREAM_DRAINING --all sent--> STREAM_DEAD
+ *        v conn_begin                                            v stream_kill, always
+ *   STREAM_OPEN --stream_drain--> STREAM_DRAINING --all sent--> STREAM_DEAD --conn_free--> gone
  *        |                                                       ^
  *        +---------- peer gone, stream_kill, over a limit -------+
+ *
+ * Invariants:
+ *   1. `begin` of the protocol is called as it becomes open, `end` once as it dies, then `forget`;
+ *      none of them for a connection that dies in its handshake.
+ *   2. Of a dead one nothing is received, run, sent, held or looked at, and no watcher is active.
+ *   3. It is freed when no queue has it any more, and no thread a draft of it.
+ *   4. Output is held (waits for a version) only while there is some.
+ *   5. While a thread receives or sends, the stream is that thread's, and the loop waits.
  */
 #ifndef NET_STREAM_H
 #define NET_STREAM_H

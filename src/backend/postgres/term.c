@@ -186,6 +186,8 @@ static const char take_sql[] =
 static void lead(struct term *t, int64_t epoch, int64_t beat, int64_t sent_us)
 {
     int64_t lease_us = t->options.lease_ms * 1000;
+    INVARIANT(epoch > 0 && t->epoch == 0 && (uint64_t)epoch >= (uint64_t)t->known_epoch); /* 1 */
+    INVARIANT(t->lease_end_us == 0 && !t->is_over);                                       /* 2 */
     t->epoch = (uint64_t)epoch;
     t->beat = beat;
     t->next_beat = term_new_beat();
@@ -311,6 +313,7 @@ static const char hand_over_sql[] =
 
 static enum err beat(struct term *t, const char *sql, struct error *e)
 {
+    INVARIANT(t->epoch > 0 && t->beat != t->next_beat); /* 1 and 3 */
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, (int64_t)t->epoch);

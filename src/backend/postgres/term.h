@@ -31,6 +31,13 @@
  * where the row says such a thing, or after it has seen more itself, or at another server than the
  * last leader, goes on with versions that are TERM_JUMP higher.
  *
+ * Invariants:
+ *   1. The epoch that it leads with is above all that it has seen, and stays.
+ *   2. It has a lease only while TERM_LEADING: the lease begins with the take-over, each renewal
+ *      moves its end, and no renewal does after is_over.
+ *   3. The row has `beat`, or next_beat when an answer did not come: no third one is its own.
+ *   4. What it is lost for is said once, before it is TERM_LOST.
+ *
  * Threads: term_try and term_renew by one thread at a time; term_has_lease, term_epoch, term_lost,
  * term_state and term_why by any.
  */

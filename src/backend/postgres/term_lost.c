@@ -88,6 +88,7 @@ enum err term_lost(struct term *t, const char *missing, struct error *e)
     pthread_mutex_lock(&t->lock);
     if (t->why.code == OK) find_out(t, missing, &t->why);
     pthread_mutex_unlock(&t->lock);
+    INVARIANT(t->why.code != OK); /* 4 */
     bool is_first = __atomic_compare_exchange_n(&t->state, &expected, TERM_LOST, false,
                                                 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     if (is_first) machine_moves(&term_machine, t, TERM_LEADING, TERM_LOST);
