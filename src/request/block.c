@@ -239,7 +239,6 @@ const struct command cmd_wait = {
     .name = "wait",
     .flags = CMD_CONNECTION | CMD_UNBOUNDED,
     .group = "generic",
-    .since = "0.1.0",
     .summary = "On how many standbys of PostgreSQL the writes are; without: 0, in the end.",
     .arguments = &wait_arguments,
     .run = wait_run,

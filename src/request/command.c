@@ -59,6 +59,11 @@ const struct command *command_find(struct slice name)
     return NULL;
 }
 
+const char *command_since(const struct command *c)
+{
+    return c->since != NULL ? c->since : COMMAND_SINCE;
+}
+
 static const struct command *command_find_sub(const struct command *c, struct slice name)
 {
     if (c->subcommands == NULL) return NULL;

@@ -467,7 +467,7 @@ struct command {
     /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
     unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
     const char *group;                 /* of COMMAND DOCS */
-    const char *since;                 /* first version of this server */
+    const char *since;                 /* first version that has it; NULL = COMMAND_SINCE */
     const char *summary;               /* one line */
     const struct arguments *arguments; /* what it takes (arguments.h), without IDEM and FORMAT */
     const char *brief; /* what COMMAND DOCS shows in its place, where a hint must fit a line */
@@ -498,6 +498,9 @@ size_t request_words_least(const struct request *rq);
 bool request_arity_fits(const struct request *rq);
 /* By name in any case; NULL when there is none. */
 const struct command *command_find(struct slice name);
+/* The first version of this server that has it, as COMMAND DOCS and the manual say it. */
+#define COMMAND_SINCE "0.1.0"
+const char *command_since(const struct command *c);
 /* The command of words that begin with its name, and how it is called as a subcommand; NULL when
  * there is none, or when a container has no such subcommand. */
 const struct command *command_of_words(const struct slice *argv, size_t argc,
@@ -513,7 +516,6 @@ extern const struct arguments no_arguments; /* shapes.h */
         .name = "help",                                                                            \
         .flags = (its_flags),                                                                      \
         .group = of_group,                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = "The subcommands.",                                                             \
         .arguments = &no_arguments,                                                                \
         .run = command_help_run,                                                                   \

@@ -117,7 +117,6 @@ const struct command kv_format = {
     .name = "kv.format",
     .flags = CMD_FAST | CMD_CONNECTION,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "How this connection sends values and gets values and keys back; alone shows it.",
     .arguments = &format_arguments,
     .reply = "OK; without a word the format in use.",

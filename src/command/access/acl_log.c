@@ -69,7 +69,6 @@ const struct command acl_log = {
     .name = "log",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
-    .since = "0.1.0",
     .summary = "What was refused to whom, and logins that failed, newest first; 10 unless said.",
     .arguments = &log_arguments,
     .reply = "An array of maps, or of flat arrays in RESP2.",

@@ -266,7 +266,6 @@ static enum err info_run(struct request *rq)
         .name = #word,                                                                             \
         .flags = CMD_ADMIN | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED | (more),                     \
         .group = "server",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .reply = answer,                                                                           \
@@ -294,7 +293,6 @@ static const struct command *const db_subcommands[] = {
 const struct command kv_db = {
     .name = "kv.db",
     .group = "server",
-    .since = "0.1.0",
     .summary = "Databases with names and limits.",
     .arguments = &container_arguments,
     .brief = "<CREATE name | LIST | INFO name | LIMIT name | RENAME name name | DROP name>",

@@ -410,7 +410,6 @@ static enum err trace_run(struct request *rq)
         .name = word,                                                                              \
         .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
         .group = "server",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = id##_run,                                                                           \
@@ -444,7 +443,6 @@ const struct command cmd_debug = {
     .name = "debug",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
-    .since = "0.1.0",
     .summary = "For tests; see enable-debug-command.",
     .arguments = &container_arguments,
     .run = other_run,

@@ -53,7 +53,7 @@ static void reply_docs(struct request *rq, const struct command *parent, const s
     resp_bulk_str(rq->w, command_full_name(parent, c, rq->arena));
     resp_map(rq->w, 3 + (size_t)(module != NULL) + (size_t)(args.count > 0) + (size_t)(subs > 0));
     reply_pair(rq->w, "summary", c->summary);
-    reply_pair(rq->w, "since", c->since);
+    reply_pair(rq->w, "since", command_since(c));
     /* Not "module", as modules of Redis have it: `help @kv` of redis-cli goes by the group. */
     reply_pair(rq->w, "group", module != NULL ? module : c->group);
     if (module != NULL) reply_pair(rq->w, "module", module);

@@ -282,7 +282,6 @@ static enum err getkeysandflags_run(struct request *rq)
         .name = #id,                                                                               \
         .flags = CMD_CONNECTION | CMD_NODE,                                                        \
         .group = "server",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = function,                                                                           \
@@ -306,7 +305,6 @@ const struct command cmd_command = {
     .name = "command",
     .flags = CMD_CONNECTION | CMD_NODE,
     .group = "server",
-    .since = "0.1.0",
     .summary = "All commands; its subcommands tell more.",
     .arguments = &any_words_arguments,
     .run = command_all_run,

@@ -108,7 +108,7 @@ static void write_command(struct buf *out, struct arena *arena, const struct com
     write_upper(out, name);
     buf_printf(out, "%s%s\n\n%s\n", syntax[0] != '\0' ? " " : "", syntax, c->summary);
     if (c->reply != NULL) buf_printf(out, "\nReply: %s\n", c->reply);
-    buf_printf(out, "\nSince %s; arity %d", c->since, command_arity(c));
+    buf_printf(out, "\nSince %s; arity %d", command_since(c), command_arity(c));
     write_keys(out, c, &args);
     command_flag_words(parent, c, &args, &words);
     write_words(out, "flags", &words);

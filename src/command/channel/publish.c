@@ -51,7 +51,6 @@ static enum err spublish_run(struct request *rq)
         .name = #word,                                                                             \
         .flags = CMD_PUBSUB | CMD_FAST | CMD_PUBLISHES,                                            \
         .group = "pubsub",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &word##_arguments,                                                            \
         .run = word##_run,                                                                         \

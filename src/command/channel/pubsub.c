@@ -254,7 +254,6 @@ static enum err sunsubscribe_run(struct request *rq)
         .name = #word,                                                                             \
         .flags = CMD_PUBSUB | CMD_SUBSCRIBED | CMD_NO_MULTI,                                       \
         .group = "pubsub",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &word##_arguments,                                                            \
         .run = word##_run,                                                                         \
@@ -402,7 +401,6 @@ static enum err numpat_run(struct request *rq)
         .name = #word,                                                                             \
         .flags = CMD_PUBSUB,                                                                       \
         .group = "pubsub",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
@@ -422,7 +420,6 @@ static const struct command *const pubsub_subcommands[] = {
 const struct command cmd_pubsub = {
     .name = "pubsub",
     .group = "pubsub",
-    .since = "0.1.0",
     .summary = "Commands about channels and who listens.",
     .arguments = &container_arguments,
     .subcommands = pubsub_subcommands,

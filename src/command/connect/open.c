@@ -38,7 +38,6 @@ static const struct command connect_open = {
     .name = "open",
     .flags = CMD_READ | CMD_NO_MULTI,
     .group = "connect",
-    .since = "0.1.0",
     .summary = "The id of the selected database, a token for it that is good for an hour, until "
                "when.",
     .arguments = &no_arguments,
@@ -55,7 +54,6 @@ static const struct command *const connect_subcommands[] = {
 const struct command kv_connect = {
     .name = "kv.connect",
     .group = "connect",
-    .since = "0.1.0",
     .summary = "What Deno asks of a database over KV Connect: its keys, values, limits and words.",
     .arguments = &container_arguments,
     .brief = "<OPEN | READ [range ...] | WRITE [operation ...]>",

@@ -327,7 +327,6 @@ const struct command connect_read = {
     .name = "read",
     .flags = CMD_READ | CMD_FOLLOWER,
     .group = "connect",
-    .since = "0.1.0",
     .summary = "Ranges of keys as they are at one moment, in Deno's encodings.",
     .arguments = &read_arguments,
     .reply = "For each range `[[key, data, encoding, versionstamp] ...]`; keys as their bytes; "

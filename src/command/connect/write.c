@@ -362,7 +362,6 @@ const struct command connect_write = {
     .name = "write",
     .flags = CMD_WRITE,
     .group = "connect",
-    .since = "0.1.0",
     .summary = "A whole transaction with Deno's operations, limits and errors.",
     .arguments = &write_arguments,
     .brief = "[operation ...]",

@@ -249,7 +249,6 @@ const struct command kv_find = {
     .name = "kv.find",
     .flags = CMD_INDEX | CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "Entries by the values that an index holds, in the order of the index.",
     .arguments = &find_arguments,
     .reply =

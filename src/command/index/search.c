@@ -239,7 +239,6 @@ const struct command kv_search = {
     .name = "kv.search",
     .flags = CMD_INDEX | CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "Entries by the words in their text, best first.",
     .arguments = &search_arguments,
     .reply =

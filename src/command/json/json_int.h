@@ -42,7 +42,6 @@ struct slice json_path_word(struct slice path);
         .flags = CMD_STRING | (more),                                                              \
         .key_flags = uses,                                                                         \
         .group = "json",                                                                           \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(its_arguments),                                                             \
         .run = function,                                                                           \

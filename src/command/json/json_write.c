@@ -173,7 +173,6 @@ const struct command cmd_json_set = {
     .flags = CMD_STRING | CMD_WRITE,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "json",
-    .since = "0.1.0",
     .summary = "Sets a value, or what is at the path in it, to typed JSON. The expiry stays.",
     .arguments = &set_arguments,
     .reply = "OK, or nil when the condition does not hold, or the path has no place: only its last "

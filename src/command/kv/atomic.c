@@ -168,7 +168,6 @@ const struct command kv_atomic = {
     .flags = CMD_WRITE | CMD_IDEM | CMD_IDEM_FIRST | CMD_FORMAT,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "kv",
-    .since = "0.1.0",
     .summary =
         "A whole transaction, or nil and no effect when a CHECK fails. An op is CHECK, SET, DEL, "
         "SUM, MIN, MAX, APPEND, PREPEND, ENQUEUE or ACK, with its arguments.",

@@ -337,7 +337,6 @@ const struct command kv_changes = {
     .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "What was committed after a versionstamp, oldest first; 0 = from the beginning.",
     .arguments = &changes_arguments,
     .reply =

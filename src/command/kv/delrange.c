@@ -360,7 +360,6 @@ const struct command kv_delrange = {
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "Removes a range; one transaction up to the limits, several beyond them.",
     .arguments = &delrange_arguments,
     .reply = "The number removed.",

@@ -121,7 +121,6 @@ const struct command kv_load = {
     .flags = CMD_WRITE | CMD_ADMIN | CMD_DANGEROUS | CMD_AUDITED | CMD_FORMAT,
     .key_flags = KEY_OW | KEY_UPDATE,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "Loads records of an export in one transaction, all or nothing: entries, messages "
                "with their ids, dead letters.",
     .brief = "record [record ...] [FORMAT format]",

@@ -14,7 +14,6 @@
         .flags = CMD_STRING | CMD_KEYSPACE | (more),                                               \
         .key_flags = uses,                                                                         \
         .group = "generic",                                                                        \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(its_arguments),                                                             \
         .run = function,                                                                           \

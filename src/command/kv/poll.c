@@ -177,7 +177,6 @@ const struct command kv_poll = {
     .name = "kv.poll",
     .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_FORMAT,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "Entries whose versionstamp is another than the one given, or waits for one.",
     .arguments = &poll_arguments,
     .reply =

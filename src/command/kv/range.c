@@ -140,7 +140,6 @@ const struct command kv_list = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .since = "0.1.0",
     .summary =
         "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
     .arguments = &list_arguments,
@@ -197,7 +196,6 @@ const struct command kv_count = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RO,
     .group = "kv",
-    .since = "0.1.0",
     .summary = "The number of live entries in a range, or of those that match a filter.",
     .arguments = &count_arguments,
     .reply = "The number.",

@@ -224,7 +224,6 @@ const struct command cmd_info = {
     .flags = CMD_DANGEROUS | CMD_FOLLOWER,
     .is_own = true,
     .group = "server",
-    .since = "0.1.0",
     .summary = "Figures about the server, by section.",
     .arguments = &info_arguments,
     .run = info_run,

@@ -332,7 +332,6 @@ static enum err histogram_run(struct request *rq)
         .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
         .is_own = true,                                                                            \
         .group = "server",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
@@ -354,7 +353,6 @@ static const struct command *const latency_subcommands[] = {
 const struct command cmd_latency = {
     .name = "latency",
     .group = "server",
-    .since = "0.1.0",
     .summary = "What took long, and how long commands take.",
     .arguments = &container_arguments,
     .subcommands = latency_subcommands,

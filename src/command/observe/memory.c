@@ -223,7 +223,6 @@ static enum err malloc_stats_run(struct request *rq)
         .name = word,                                                                              \
         .flags = (more),                                                                           \
         .group = "server",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = id##_run,                                                                           \
@@ -244,7 +243,6 @@ static const struct command *const memory_subcommands[] = {
 const struct command cmd_memory = {
     .name = "memory",
     .group = "server",
-    .since = "0.1.0",
     .summary = "Commands about memory.",
     .arguments = &container_arguments,
     .subcommands = memory_subcommands,

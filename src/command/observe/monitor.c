@@ -130,7 +130,6 @@ const struct command cmd_monitor = {
     .name = "monitor",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_ALL_KEYS,
     .group = "server",
-    .since = "0.1.0",
     .summary = "Shows every command of every client as it is run, until RESET or QUIT.",
     .arguments = &no_arguments,
     .run = monitor_run,

@@ -170,7 +170,6 @@ static enum err reset_run(struct request *rq)
         .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | (more),                                \
         .is_own = true,                                                                            \
         .group = "server",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
@@ -187,7 +186,6 @@ static const struct command *const slowlog_subcommands[] = {&sub_get, &sub_help,
 const struct command cmd_slowlog = {
     .name = "slowlog",
     .group = "server",
-    .since = "0.1.0",
     .summary = "The commands that took long.",
     .arguments = &container_arguments,
     .subcommands = slowlog_subcommands,

@@ -73,7 +73,6 @@ const struct command queue_export = {
     .name = "export",
     .flags = CMD_QUEUE | CMD_READ | CMD_ADMIN | CMD_FORMAT,
     .group = "queue",
-    .since = "0.1.0",
     .summary = "Messages, or dead letters, with all that KV.LOAD needs to make them anew.",
     .arguments = &export_arguments,
     .reply = "`[cursor, [[id, value, time ms, attempts, error, [backoff ms ...], [undelivered key "

@@ -28,7 +28,6 @@ const struct command queue_hold = {
     .name = "hold",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED,
     .group = "queue",
-    .since = "0.1.0",
     .summary =
         "With YES no queue of any database delivers a message, until NO; also after a restart.",
     .arguments = &hold_arguments,

@@ -265,7 +265,6 @@ const struct command queue_prefetch = {
     .name = "prefetch",
     .flags = CMD_QUEUE | CMD_CONNECTION | CMD_FAST | CMD_FORMAT,
     .group = "queue",
-    .since = "0.1.0",
     .summary = "How many messages this connection may have unacknowledged when they are pushed.",
     .arguments = &prefetch_arguments,
     .reply = "OK.",

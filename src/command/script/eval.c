@@ -186,7 +186,6 @@ static enum err evalsha_ro_run(struct request *rq)
         .flags = (more),                                                                           \
         .key_flags = (uses),                                                                       \
         .group = "scripting",                                                                      \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \

@@ -60,7 +60,6 @@ static enum err fcall_ro_run(struct request *rq)
         .flags = (more),                                                                           \
         .key_flags = (uses),                                                                       \
         .group = "scripting",                                                                      \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &fcall_arguments,                                                             \
         .run = word##_run,                                                                         \
@@ -521,7 +520,6 @@ static enum err kill_run(struct request *rq)
         .name = #word,                                                                             \
         .flags = (more),                                                                           \
         .group = "scripting",                                                                      \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
@@ -546,7 +544,6 @@ static const struct command *const subcommands[] = {
 const struct command cmd_function = {
     .name = "function",
     .group = "scripting",
-    .since = "0.1.0",
     .summary = "Libraries of functions that FCALL runs.",
     .arguments = &container_arguments,
     .subcommands = subcommands,

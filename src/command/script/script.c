@@ -62,7 +62,6 @@ static enum err kill_run(struct request *rq)
         .name = #word,                                                                             \
         .flags = 0,                                                                                \
         .group = "scripting",                                                                      \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
@@ -82,7 +81,6 @@ static const struct command *const subcommands[] = {&sub_exists, &sub_flush, &su
 const struct command cmd_script = {
     .name = "script",
     .group = "scripting",
-    .since = "0.1.0",
     .summary = "Scripts that the server knows.",
     .arguments = &container_arguments,
     .subcommands = subcommands,

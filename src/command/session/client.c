@@ -311,7 +311,6 @@ static const struct command *const client_subcommands[] = {
 const struct command cmd_client = {
     .name = "client",
     .group = "connection",
-    .since = "0.1.0",
     .summary = "Commands about connections.",
     .arguments = &container_arguments,
     .subcommands = client_subcommands,

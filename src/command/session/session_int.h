@@ -9,8 +9,8 @@ ERR_MUST_USE enum err client_set_name(struct request *rq, struct slice name);
 
 /* A subcommand of CLIENT, which id##_run carries out. Of the file alone with `static` before it. */
 #define CLIENT_FIELDS(id, word, more, text, of)                                                    \
-    .name = word, .flags = CMD_CONNECTION | (more), .group = "connection", .since = "0.1.0",       \
-    .summary = text, .arguments = &(of), .run = id##_run
+    .name = word, .flags = CMD_CONNECTION | (more), .group = "connection", .summary = text,        \
+    .arguments = &(of), .run = id##_run
 
 #define CLIENT_SUB(id, ...) const struct command client_##id = {CLIENT_FIELDS(id, __VA_ARGS__)}
 /* About the connections that the node has: any node answers it of itself, at any time. */

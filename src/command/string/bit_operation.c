@@ -97,7 +97,6 @@ const struct command cmd_bitop = {
     .name = "bitop",
     .flags = CMD_STRING | CMD_BITMAP | CMD_WRITE,
     .group = "string",
-    .since = "0.1.0",
     .summary = "Joins the bits of values into another one, which does not expire; its length.",
     .arguments = &bitop_arguments,
     .run = bitop_run,

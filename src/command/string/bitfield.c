@@ -226,7 +226,6 @@ const struct command cmd_bitfield = {
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE,
     .key_flags_of = bitfield_key_flags,
     .group = "string",
-    .since = "0.1.0",
     .summary = "Reads and changes integers of any width among the bits of a value.",
     .arguments = &bitfield_arguments,
     .reply =

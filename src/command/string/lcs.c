@@ -254,7 +254,6 @@ const struct command cmd_lcs = {
     .flags = CMD_STRING | CMD_READ | CMD_FOLLOWER,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "string",
-    .since = "0.1.0",
     .summary = "The longest common subsequence of two values.",
     .arguments = &lcs_arguments,
     .reply = "The bytes; with `LEN` their number; with `IDX` where they are, in ranges of both. A "

@@ -82,7 +82,6 @@ static enum err refcount_run(struct request *rq)
         .flags = CMD_STRING | CMD_KEYSPACE | CMD_READ | CMD_FOLLOWER,                              \
         .key_flags = KEY_RO,                                                                       \
         .group = "generic",                                                                        \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &one_key_arguments,                                                           \
         .run = word##_run,                                                                         \
@@ -104,7 +103,6 @@ static const struct command *const object_subcommands[] = {
 const struct command cmd_object = {
     .name = "object",
     .group = "generic",
-    .since = "0.1.0",
     .summary = "How a value is kept.",
     .arguments = &container_arguments,
     .subcommands = object_subcommands,

@@ -187,7 +187,6 @@ const struct command cmd_set = {
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE,
     .key_flags_of = set_key_flags,
     .group = "string",
-    .since = "0.1.0",
     .summary = "Sets a plain key to bytes.",
     .arguments = &set_arguments,
     .reply =

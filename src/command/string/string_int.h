@@ -46,7 +46,6 @@ extern const struct argument_kind arg_kind_bytes;
         .flags = CMD_STRING | (more),                                                              \
         .key_flags = uses,                                                                         \
         .group = "string",                                                                         \
-        .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .arguments = &(its_arguments),                                                             \
         .run = function,                                                                           \

@@ -147,7 +147,6 @@ const struct command cmd_swapdb = {
     .name = "swapdb",
     .flags = CMD_KEYSPACE | CMD_WRITE | CMD_FAST | CMD_DANGEROUS | CMD_ALL_KEYS,
     .group = "server",
-    .since = "0.1.0",
     .summary = "Exchanges the entries of two databases, in one transaction.",
     .arguments = &swapdb_arguments,
     .run = swapdb_run,

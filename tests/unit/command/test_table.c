@@ -15,7 +15,9 @@ static void check_command(const struct command *c, const struct command *parent)
     for (const char *p = c->name; *p != '\0'; p++) assert_false(isupper((unsigned char)*p));
     assert_non_null(c->arguments);
     assert_non_null(c->group);
-    assert_non_null(c->since);
+    /* What every version has had does not say so. */
+    assert_true(c->since == NULL || strcmp(c->since, COMMAND_SINCE) != 0);
+    assert_non_null(command_since(c));
     assert_non_null(c->summary);
     assert_true(strlen(c->summary) > 3);
     assert_true(c->run != NULL || c->subcommands != NULL);
