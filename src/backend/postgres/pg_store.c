@@ -1,5 +1,5 @@
-/* pg_store: opening and closing, and the two tables of functions: of a node that leads, and of one
- * that follows, which writes no rows. The calls themselves are in pg_read.c, pg_apply.c,
+/* pg_store: opening and closing, and the table of functions, twice: of a node that leads, and of
+ * one that follows, which writes no rows. The calls themselves are in pg_read.c, pg_apply.c,
  * pg_clean.c, pg_copy.c and pg_texts.c. */
 #include "backend/postgres/pg_store_int.h"
 
@@ -69,49 +69,19 @@ static enum err no_clean(struct store *store, struct store_progress *progress, b
     return OK;
 }
 
-static const struct store_ops pgs_ops = {
-    .state = pgs_state,
-    .aside_read = pgs_aside_read,
-    .apply = pg_apply,
-    .clean = pg_clean,
-    .fill = pgs_fill,
-    .reader_open = pg_reader_open,
-    .reader_close = pg_reader_close,
-    .get = pg_get,
-    .get_end = pg_get_end,
-    .get_many = pg_get_many,
-    .pin = pg_pin,
-    .unpin = pg_unpin,
-    .fetch = pg_fetch,
-    .verify = pg_verify,
-    .pages = pg_pages,
-    .copy = pg_copy,
-    .search = pgs_search,
-    .give_up = pgs_give_up,
-    .close = pgs_close,
-};
+/* Of both, but for what writes rows. */
+#define PGS_OPS(apply_rows, clean_rows)                                                            \
+    {                                                                                              \
+        .state = pgs_state, .aside_read = pgs_aside_read, .apply = apply_rows,                     \
+        .clean = clean_rows, .fill = pgs_fill, .reader_open = pg_reader_open,                      \
+        .reader_close = pg_reader_close, .get = pg_get, .get_end = pg_get_end,                     \
+        .get_many = pg_get_many, .pin = pg_pin, .unpin = pg_unpin, .fetch = pg_fetch,              \
+        .verify = pg_verify, .pages = pg_pages, .copy = pg_copy, .search = pgs_search,             \
+        .give_up = pgs_give_up, .close = pgs_close,                                                \
+    }
 
-static const struct store_ops following_ops = {
-    .state = pgs_state,
-    .aside_read = pgs_aside_read,
-    .apply = pg_follow_apply,
-    .clean = no_clean,
-    .fill = pgs_fill,
-    .reader_open = pg_reader_open,
-    .reader_close = pg_reader_close,
-    .get = pg_get,
-    .get_end = pg_get_end,
-    .get_many = pg_get_many,
-    .pin = pg_pin,
-    .unpin = pg_unpin,
-    .fetch = pg_fetch,
-    .verify = pg_verify,
-    .pages = pg_pages,
-    .copy = pg_copy,
-    .search = pgs_search,
-    .give_up = pgs_give_up,
-    .close = pgs_close,
-};
+static const struct store_ops leading_ops = PGS_OPS(pg_apply, pg_clean);
+static const struct store_ops following_ops = PGS_OPS(pg_follow_apply, no_clean);
 
 uint64_t *pg_store_brought(struct store *store)
 {
@@ -122,7 +92,7 @@ enum err pg_store_open(const struct pg_store_options *options, struct store **ou
 {
     struct pg_store *s = mem_new(sizeof *s);
     s->is_following = options->is_following;
-    s->base.ops = s->is_following ? &following_ops : &pgs_ops;
+    s->base.ops = s->is_following ? &following_ops : &leading_ops;
     s->base.is_remote = true;
     s->term = options->term;
     s->nearby = options->nearby;
