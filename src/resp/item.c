@@ -25,6 +25,7 @@ bool resp_item_read(struct slice bytes, struct resp_item *out)
     out->text = slice_of(bytes.data + out->used, (size_t)n);
     out->used += (size_t)n + 2;
     if (out->type == '=' && n >= 4) {
+        out->format = slice_of(out->text.data, 3);
         out->text = slice_of(out->text.data + 4, out->text.len - 4); /* without "txt:" */
     }
     return true;

@@ -1,6 +1,6 @@
 /* item: replies as the commands write them, read back one item at a time, in both protocols. For
- * code that runs commands and is no RESP client: the library, HTTP. Depth is the caller's to bound;
- * what is read was made by writer.h, or is refused.
+ * code that runs commands and is no RESP client: the library, HTTP, scripts. Depth is the caller's
+ * to bound; what is read was made by writer.h, or is refused.
  */
 #ifndef RESP_ITEM_H
 #define RESP_ITEM_H
@@ -9,10 +9,11 @@
 
 /* One node's own bytes. */
 struct resp_item {
-    char type;         /* + - : $ = * ~ > % _ , # ( */
-    struct slice text; /* of a bulk, or the line after the type; not of aggregates */
-    size_t children;   /* items that follow and belong to it: two for each pair of a map */
-    size_t used;       /* bytes with the line's end, without children */
+    char type;           /* + - : $ = * ~ > % _ , # ( */
+    struct slice text;   /* of a bulk, or the line after the type; not of aggregates */
+    struct slice format; /* of a verbatim text: "txt"; else empty */
+    size_t children;     /* items that follow and belong to it: two for each pair of a map */
+    size_t used;         /* bytes with the line's end, without children */
     bool is_nil;
 };
 

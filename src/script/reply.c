@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "resp/item.h"
 #include "script/sandbox_int.h"
 
 #define DEPTH_MAX 200
@@ -18,63 +19,38 @@
 
 struct cursor {
     lua_State *lua;
-    const uint8_t *at, *end;
+    struct slice rest; /* of the reply */
 };
-
-/* The rest of the line, its end taken off; replies are our own, so they are whole. */
-static struct slice take_line(struct cursor *c)
-{
-    const uint8_t *cr = memchr(c->at, '\r', (size_t)(c->end - c->at));
-    INVARIANT(cr != NULL && c->end - cr >= 2);
-    struct slice line = slice_of(c->at, (size_t)(cr - c->at));
-    c->at = cr + 2;
-    return line;
-}
-
-static int64_t take_integer(struct cursor *c)
-{
-    int64_t n = 0;
-    INVARIANT(slice_to_i64(take_line(c), &n));
-    return n;
-}
-
-static struct slice take_bytes(struct cursor *c, int64_t len)
-{
-    INVARIANT(len >= 0 && len + 2 <= c->end - c->at);
-    struct slice s = slice_of(c->at, (size_t)len);
-    c->at += len + 2;
-    return s;
-}
 
 static void push_slice(lua_State *lua, struct slice s)
 {
     lua_pushlstring(lua, (const char *)s.data, s.len);
 }
 
-static void push_field(struct cursor *c, const char *name)
+static void push_field(lua_State *lua, const char *name, struct slice text)
 {
-    lua_createtable(c->lua, 0, 1);
-    push_slice(c->lua, take_line(c));
-    lua_setfield(c->lua, -2, name);
+    lua_createtable(lua, 0, 1);
+    push_slice(lua, text);
+    lua_setfield(lua, -2, name);
 }
 
 static void push_value(struct cursor *c);
 
-static void push_items(struct cursor *c, int64_t count)
+static void push_items(struct cursor *c, size_t count)
 {
     lua_createtable(c->lua, (int)count, 0);
-    for (int64_t i = 1; i <= count; i++) {
+    for (size_t i = 1; i <= count; i++) {
         push_value(c);
         lua_rawseti(c->lua, -2, (int)i);
     }
 }
 
 /* {map = {k = v}}, {set = {k = true}} */
-static void push_named(struct cursor *c, int64_t count, bool is_map)
+static void push_named(struct cursor *c, size_t count, bool is_map)
 {
     lua_createtable(c->lua, 0, 1);
     lua_createtable(c->lua, 0, (int)count);
-    for (int64_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         push_value(c);
         if (is_map) {
             push_value(c);
@@ -86,75 +62,69 @@ static void push_named(struct cursor *c, int64_t count, bool is_map)
     lua_setfield(c->lua, -2, is_map ? "map" : "set");
 }
 
-static void push_double(struct cursor *c)
-{
-    char text[64];
-    struct slice line = take_line(c);
-    snprintf(text, sizeof text, "%.*s", (int)line.len, (const char *)line.data);
-    lua_createtable(c->lua, 0, 1);
-    lua_pushnumber(c->lua, strtod(text, NULL));
-    lua_setfield(c->lua, -2, "double");
-}
-
-static void push_verbatim(struct cursor *c)
-{
-    struct slice body = take_bytes(c, take_integer(c));
-    INVARIANT(body.len >= 4);
-    lua_createtable(c->lua, 0, 1);
-    lua_createtable(c->lua, 0, 2);
-    lua_pushlstring(c->lua, (const char *)body.data, 3);
-    lua_setfield(c->lua, -2, "format");
-    lua_pushlstring(c->lua, (const char *)body.data + 4, body.len - 4);
-    lua_setfield(c->lua, -2, "string");
-    lua_setfield(c->lua, -2, "verbatim_string");
-}
-
-static void push_value(struct cursor *c)
+static void push_integer(lua_State *lua, struct slice text)
 {
     int64_t n = 0;
-    luaL_checkstack(c->lua, 6, "the reply is nested too deeply");
-    INVARIANT(c->at < c->end);
-    switch (*c->at++) {
-    case '+': push_field(c, "ok"); return;
-    case '-': push_field(c, "err"); return;
-    case ':':
-        n = take_integer(c);
-        lua_pushnumber(c->lua, (lua_Number)n);
-        return;
-    case '$':
-        n = take_integer(c);
-        if (n < 0) {
-            lua_pushboolean(c->lua, 0);
+    INVARIANT(slice_to_i64(text, &n));
+    lua_pushnumber(lua, (lua_Number)n);
+}
+
+static void push_double(lua_State *lua, struct slice line)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)line.len, (const char *)line.data);
+    lua_createtable(lua, 0, 1);
+    lua_pushnumber(lua, strtod(text, NULL));
+    lua_setfield(lua, -2, "double");
+}
+
+static void push_verbatim(lua_State *lua, const struct resp_item *it)
+{
+    lua_createtable(lua, 0, 1);
+    lua_createtable(lua, 0, 2);
+    push_slice(lua, it->format);
+    lua_setfield(lua, -2, "format");
+    push_slice(lua, it->text);
+    lua_setfield(lua, -2, "string");
+    lua_setfield(lua, -2, "verbatim_string");
+}
+
+/* Replies are our own, so they are whole. */
+static void push_value(struct cursor *c)
+{
+    lua_State *lua = c->lua;
+    struct resp_item it;
+    luaL_checkstack(lua, 6, "the reply is nested too deeply");
+    INVARIANT(resp_item_read(c->rest, &it));
+    c->rest = slice_of(c->rest.data + it.used, c->rest.len - it.used);
+    if (it.is_nil) {
+        if (it.type == '_') {
+            lua_pushnil(lua);
         } else {
-            push_slice(c->lua, take_bytes(c, n));
+            lua_pushboolean(lua, 0);
         }
         return;
+    }
+    switch (it.type) {
+    case '+': push_field(lua, "ok", it.text); return;
+    case '-': push_field(lua, "err", it.text); return;
+    case ':': push_integer(lua, it.text); return;
+    case '$': push_slice(lua, it.text); return;
     case '*':
-    case '>':
-        n = take_integer(c);
-        if (n < 0) {
-            lua_pushboolean(c->lua, 0);
-        } else {
-            push_items(c, n);
-        }
-        return;
-    case '%': push_named(c, take_integer(c), true); return;
-    case '~': push_named(c, take_integer(c), false); return;
-    case '_':
-        (void)take_line(c);
-        lua_pushnil(c->lua);
-        return;
-    case '#': lua_pushboolean(c->lua, take_line(c).data[0] == 't'); return;
-    case ',': push_double(c); return;
-    case '(': push_field(c, "big_number"); return;
-    case '=': push_verbatim(c); return;
+    case '>': push_items(c, it.children); return;
+    case '%': push_named(c, it.children / 2, true); return;
+    case '~': push_named(c, it.children, false); return;
+    case '#': lua_pushboolean(lua, it.text.data[0] == 't'); return;
+    case ',': push_double(lua, it.text); return;
+    case '(': push_field(lua, "big_number", it.text); return;
+    case '=': push_verbatim(lua, &it); return;
     default: die("%s: a reply of unknown kind", __FILE__);
     }
 }
 
 void reply_push(lua_State *lua, struct slice reply)
 {
-    struct cursor c = {.lua = lua, .at = reply.data, .end = reply.data + reply.len};
+    struct cursor c = {.lua = lua, .rest = reply};
     push_value(&c);
 }
 
