@@ -4,9 +4,8 @@
 #                                HTTP too: $http_port
 #   stop_server                  SIGTERM; it must end with status 0
 #   find_ports                   three ports in a row that are free: from $first on
-#   same <name> <wanted> <got>   `ok - name`, or `not ok - name` and what differs
 #   check <name> <command>...    `ok - name` when the command ends with status 0
-#   skip <name> <why>            `skip - name: why`
+#   same, skip, not_ok           those of tests/checks.sh
 # At the end of the script the server is killed by its process id and the scratch directory removed.
 
 set -u
@@ -17,27 +16,14 @@ export TUPLED_TEST_ANY_PORT=1 # --port 0 is any free one
 TUPLED_BIN=${TUPLED_BIN:-$PWD/build/tupled}
 TUPLED_ASAN_BIN=${TUPLED_ASAN_BIN:-$PWD/build/asan/tupled}
 scratch=$(mktemp -d) || exit 1
-server='' port='' http_port='' failures=0
+server='' port='' http_port=''
+. tests/checks.sh
 
 clean_up() {
     [ -z "$server" ] || kill -KILL "$server" 2>/dev/null
     rm -rf "$scratch"
 }
 trap clean_up EXIT
-
-not_ok() {
-    echo "not ok - $1"
-    failures=$((failures + 1))
-}
-
-same() {
-    if [ "$2" = "$3" ]; then
-        echo "ok - $1"
-        return
-    fi
-    not_ok "$1"
-    printf '  wanted: %s\n     got: %s\n' "$2" "$3"
-}
 
 check() {
     local name=$1
@@ -48,10 +34,6 @@ check() {
         not_ok "$name"
         head -n 60 "$scratch/check" | sed 's/^/  /'
     fi
-}
-
-skip() {
-    echo "skip - $1: $2"
 }
 
 find_ports() {

@@ -6,17 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-failures=0
-
-# same <name> <wanted> <got>
-same() {
-    if [ "$2" = "$3" ]; then
-        echo "ok - $1"
-    else
-        failures=$((failures + 1))
-        printf 'not ok - %s\n  wanted: %s\n  got: %s\n' "$1" "$2" "$3"
-    fi
-}
+. tests/checks.sh
 
 same "one command" '[
   {"directory": "'"$PWD"'", "file": "a.c", "command": "gcc -DX=\"1\" -c -o a.o a.c"}

@@ -31,21 +31,14 @@ C
 gcc -g -O0 -D_GNU_SOURCE -Isrc -o "$scratch/show" "$scratch/show.c" || exit 1
 gdb -batch -nx -x tools/gdb.py -ex 'break here' -ex run -ex 'print word' -ex 'print text' -ex 'print $key(key)' -ex 'print $key(inner)' \
     -ex 'print $value(value)' -ex 'print $value(broken)' -ex 'print $items(ring, "next")' "$scratch/show" >"$scratch/said" 2>&1
+. tests/checks.sh
 if ! grep -q '^Breakpoint 1, here' "$scratch/said"; then
-    echo "skip - gdb shows tupled's values: gdb may not run a program here"
+    skip "gdb shows tupled's values" "gdb may not run a program here"
     exit 0
 fi
-failures=0
 # shows <name> <number> <text>
 shows() {
-    local got
-    got=$(sed -n "s/^\\\$$2 = //p" "$scratch/said")
-    if [ "$got" = "$3" ]; then
-        echo "ok - $1"
-    else
-        failures=$((failures + 1))
-        printf 'not ok - %s\n  wanted: %s\n  got: %s\n' "$1" "$3" "$got"
-    fi
+    same "$1" "$3" "$(sed -n "s/^\\\$$2 = //p" "$scratch/said")"
 }
 shows "a slice is text" 1 '"GET\x0a" (4)'
 shows "a buffer too" 2 '"ab\x22c" (4)'
@@ -54,7 +47,6 @@ shows "an internal key has a database and a space" 4 '"database 5, space 1: [\"a
 shows "a value is what it says" 5 '"{\"a\": [1, null, 1.5], \"b\": ext(0x42) 07}"'
 shows "one that is broken says so" 6 '"no value (it is cut short): \"\\xda\\x01\""'
 if grep -q '^\$7 = "2: 0x' "$scratch/said"; then echo "ok - a ring has its items"; else
-    failures=$((failures + 1))
-    echo "not ok - a ring has its items"
+    not_ok "a ring has its items"
 fi
 exit "$((failures > 0))"

@@ -8,17 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/tools" "$scratch/include"
 cp tools/release_notes.sh "$scratch/tools/"
 echo '#define TUPLED_VERSION "0.1.0"' >"$scratch/include/tupled.h"
-failures=0
-
-# same <name> <wanted> <got>
-same() {
-    if [ "$2" = "$3" ]; then
-        echo "ok - $1"
-    else
-        failures=$((failures + 1))
-        printf 'not ok - %s\n  wanted: %s\n  got: %s\n' "$1" "$2" "$3"
-    fi
-}
+. tests/checks.sh
 
 printf '# Changelog\n\n## Unreleased (0.2.0)\n\n### Added\n\n- This.\n\n## 0.1.0\n\n- That.\n' >"$scratch/CHANGELOG.md"
 same "the section of the next version" $'# tupled 0.2.0\n\n### Added\n\n- This.' "$("$scratch/tools/release_notes.sh" 2>"$scratch/todo")"
