@@ -191,7 +191,7 @@ static void check_body(struct exchange *x)
 {
     struct api_body *b = x->task;
     struct error e;
-    enum err r = json_walk_on(&b->walk, PART_BYTES, &b->json, &e);
+    enum err r = json_checker_go_on(&b->checker, PART_BYTES, &b->json, &e);
     exchange_spent(x);
     if (r == ERR_WAIT) return;
     x->step = b->then;
@@ -201,7 +201,7 @@ static void check_body(struct exchange *x)
 void api_take_body(struct exchange *x, exchange_step *then)
 {
     struct api_body *b = arena_alloc(&x->arena, sizeof *b);
-    json_walk_begin(&b->walk, x->message->body);
+    json_checker_begin(&b->checker, x->message->body);
     b->then = then;
     x->task = b;
     x->step = check_body;

@@ -6,7 +6,7 @@
 
 /* Of x->task while the body is checked, and when `then` is called. */
 struct api_body {
-    struct json_walk walk;
+    struct json_checker checker;
     struct json_part json;
     exchange_step *then;
 };

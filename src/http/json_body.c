@@ -32,7 +32,7 @@ static bool check_name(struct json *j)
 
 /* After a value: the ends of containers that end here, and whatever stands before the next value.
  * w->depth 0: it was the last. */
-static bool check_after(struct json *j, struct json_walk *w)
+static bool check_after(struct json *j, struct json_checker *w)
 {
     while (w->depth > 0) {
         uint8_t next = json_peek(j);
@@ -49,7 +49,7 @@ static bool check_after(struct json *j, struct json_walk *w)
 }
 
 /* A scalar, an empty container, or the beginning of another one: *is_open. */
-static bool check_value(struct json *j, struct json_walk *w, bool *is_open)
+static bool check_value(struct json *j, struct json_checker *w, bool *is_open)
 {
     uint8_t next = json_peek(j);
     *is_open = false;
@@ -67,7 +67,7 @@ static bool check_value(struct json *j, struct json_walk *w, bool *is_open)
 }
 
 /* Values until the last one, or so many bytes further. */
-static bool check_values(struct json *j, struct json_walk *w, size_t bytes, bool *is_done)
+static bool check_values(struct json *j, struct json_checker *w, size_t bytes, bool *is_done)
 {
     const uint8_t *from = j->at;
     bool is_open;
@@ -150,12 +150,13 @@ static struct json_part take(struct slice *rest)
     return p;
 }
 
-void json_walk_begin(struct json_walk *w, struct slice text)
+void json_checker_begin(struct json_checker *w, struct slice text)
 {
-    *w = (struct json_walk){.text = text};
+    *w = (struct json_checker){.text = text};
 }
 
-enum err json_walk_on(struct json_walk *w, size_t bytes, struct json_part *out, struct error *e)
+enum err json_checker_go_on(struct json_checker *w, size_t bytes, struct json_part *out,
+                            struct error *e)
 {
     struct slice text = w->text;
     if (text.len == 0) return error_set(e, ERR_SYNTAX, "invalid JSON: there is no text");
@@ -178,9 +179,9 @@ enum err json_walk_on(struct json_walk *w, size_t bytes, struct json_part *out, 
 
 enum err json_check(struct slice text, struct json_part *out, struct error *e)
 {
-    struct json_walk w;
-    json_walk_begin(&w, text);
-    return json_walk_on(&w, SIZE_MAX, out, e);
+    struct json_checker w;
+    json_checker_begin(&w, text);
+    return json_checker_go_on(&w, SIZE_MAX, out, e);
 }
 
 struct slice json_inside(const struct json_part *container)

@@ -18,17 +18,17 @@ struct json_part {
 };
 
 /* A text that is checked in parts: long ones take longer than a turn of the loop may. */
-struct json_walk {
+struct json_checker {
     struct slice text;
     size_t at; /* checked up to here */
     size_t depth;
     char closers[JSON_DEPTH_MAX]; /* of the containers that are open */
 };
 
-void json_walk_begin(struct json_walk *w, struct slice text);
+void json_checker_begin(struct json_checker *w, struct slice text);
 /* Goes on for some more than `bytes`. ERR_WAIT: that was not all; else as json_check. */
-ERR_MUST_USE enum err json_walk_on(struct json_walk *w, size_t bytes, struct json_part *out,
-                                   struct error *e);
+ERR_MUST_USE enum err json_checker_go_on(struct json_checker *w, size_t bytes,
+                                         struct json_part *out, struct error *e);
 /* The one value that the text is. ERR_SYNTAX "invalid JSON: <what> at offset <n>". */
 ERR_MUST_USE enum err json_check(struct slice text, struct json_part *out, struct error *e);
 /* What is in an array or object whose check was good: begin with its raw text, *rest. False at the

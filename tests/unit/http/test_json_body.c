@@ -267,7 +267,7 @@ static void a_text_may_be_checked_in_parts(void **state)
         struct json_part part = {0};
         struct error e = {.text = ""};
         struct error f = {.text = ""};
-        struct json_walk w;
+        struct json_checker w;
         buf_clear(&b, SIZE_MAX);
         (void)put_random(&rng, &b, 0);
         buf_append_byte(&b, ' ');
@@ -275,8 +275,8 @@ static void a_text_may_be_checked_in_parts(void **state)
             b.data[rng_below(&rng, b.len)] = (uint8_t) " ,:]}[{\"\\1"[rng_below(&rng, 10)];
         enum err wanted = json_check(buf_slice(&b), &whole, &e);
         enum err r;
-        json_walk_begin(&w, buf_slice(&b));
-        while ((r = json_walk_on(&w, 1 + rng_below(&rng, 5), &part, &f)) == ERR_WAIT) waits++;
+        json_checker_begin(&w, buf_slice(&b));
+        while ((r = json_checker_go_on(&w, 1 + rng_below(&rng, 5), &part, &f)) == ERR_WAIT) waits++;
         assert_int_equal(r, wanted);
         assert_string_equal(e.text, f.text);
         assert_ptr_equal(part.raw.data, whole.raw.data);
