@@ -1,7 +1,7 @@
 /* begin: a request before its route runs: the database in its path, the route, the page that may
  * ask, the user, the database that is selected.
  */
-#include "http/http_int.h"
+#include "http/login.h"
 #include "http/route.h"
 #include "request/database.h"
 

@@ -167,11 +167,6 @@ size_t answer_headers(struct exchange *x, const struct answer *a, struct slice l
 /* gzip, if the peer takes it and it is worth it: then the body is in x->reply. */
 void answer_compress(struct exchange *x, struct answer *a);
 
-/* ---- login.c: whose request it is ------------------------------------------------------------ */
-
-/* Goes on with `step` as the user that the request names, or answers 401. */
-void login_begin(struct exchange *x, exchange_step *step);
-
 /* ---- route.c --------------------------------------------------------------------------------- */
 
 enum route_flag {

@@ -4,12 +4,13 @@
  * address; and while too many of its answers wait, none is tried but those of connections that have
  * logged in before.
  */
-#include "request/login.h"
+#include "http/login.h"
+
 #include "base/clock.h"
 #include "base/mem.h"
 #include "codec/base64.h"
-#include "http/http_int.h"
 #include "http/ticket.h"
+#include "request/login.h"
 
 #define FAILURES 1024     /* addresses that are remembered */
 #define FORGET_MS 60000   /* after the last failure of an address */

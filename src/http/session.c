@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/http_int.h"
+#include "http/login.h"
 #include "http/ticket.h"
 #include "request/observe.h"
 

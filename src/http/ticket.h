@@ -14,7 +14,4 @@ void ticket_run(struct exchange *x);
 /* Does x have a ticket that is good? Then its client is the user of it. A wrong one is answered. */
 bool ticket_opens(struct exchange *x);
 
-struct failures *failures_new(void);
-void failures_free(struct failures *f);
-
 #endif
