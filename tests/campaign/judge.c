@@ -149,7 +149,7 @@ struct judge_result judge_history(const struct history *h, FILE *out)
         judge_owners(&j);
         judge_replay(&j);
         judge_order(&j);
-        judge_messages(&j);
+        judge_queue(&j);
     }
     free(j.commit_of);
     free(j.row_start);

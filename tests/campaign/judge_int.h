@@ -40,6 +40,6 @@ void judge_replay(struct judge *j);
 /* Rule 4. */
 void judge_order(struct judge *j);
 /* Rule 6. */
-void judge_messages(struct judge *j);
+void judge_queue(struct judge *j);
 
 #endif

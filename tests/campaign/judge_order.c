@@ -46,7 +46,7 @@ static int by_ended(const void *a, const void *b, void *ops)
 
 static const char *floor_name(const struct order *o, const struct floor *f)
 {
-    return f->op == NO_OP ? "nobody" : history_ops(o->j->h)[f->op].name;
+    return f->op == NO_OP ? "no operation" : history_ops(o->j->h)[f->op].name;
 }
 
 static void raise(struct floor *f, uint64_t version, size_t op)

@@ -1,4 +1,4 @@
-/* judge_messages: the queue. */
+/* judge_queue: rule 6, the queue. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -63,7 +63,7 @@ static void take_ack(struct judge *j, const struct history_list *messages, size_
 {
     struct message *m = find(messages, number);
     if (m == NULL) {
-        judge_problem(j, "write %s acknowledged message %" PRId64 ", which nobody enqueued",
+        judge_problem(j, "write %s acknowledged message %" PRId64 ", which no write enqueued",
                       name_of(j, i), number);
     } else if (m->acked != NO_OP) {
         judge_problem(j, "message %" PRId64 " was acknowledged twice: by %s and %s", number,
@@ -136,7 +136,7 @@ static void compare(struct judge *j, const char *what, int64_t said, size_t want
     judge_problem(j, "the queue says %" PRId64 " %s, should be %zu", said, what, wanted);
 }
 
-void judge_messages(struct judge *j)
+void judge_queue(struct judge *j)
 {
     struct history_list messages = {.item_bytes = sizeof(struct message)};
     collect(j, &messages);

@@ -1,4 +1,4 @@
-/* judge_replay: which commit is which write's, and whether it is what that write does. */
+/* judge_writes: which commit is which write's, and whether it is what that write does. */
 #include <inttypes.h>
 #include <stdlib.h>
 
