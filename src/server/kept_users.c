@@ -194,7 +194,7 @@ void kept_users_open(struct kept_users *k, struct server *s, struct worker *work
     waiter_list_init(&k->waiters);
     users_describe(env->users, true, &k->configured);
     buf_require(&k->configured);
-    if (users_load(env->users, slice_str("user default off\n"), "nobody", &e) != OK)
+    if (users_load(env->users, slice_str("user default off\n"), "built in", &e) != OK)
         die("%s", e.text);
     env->users_are_kept = true;
     env->users_are_awaited = true;
