@@ -9,8 +9,8 @@
 #include "engine/stamp.h"
 #include "request/args.h"
 #include "request/block.h"
-#include "request/database.h"
 #include "request/format.h"
+#include "request/selected.h"
 #include "request/table.h"
 #include "resp/item.h"
 

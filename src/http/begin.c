@@ -3,7 +3,7 @@
  */
 #include "http/login.h"
 #include "http/route.h"
-#include "request/database.h"
+#include "request/selected.h"
 
 static void selected(struct exchange *x)
 {

@@ -12,9 +12,9 @@
 #include "http/reply_json.h"
 #include "request/block.h"
 #include "request/client_memory.h"
-#include "request/database.h"
 #include "request/login.h"
 #include "request/observe.h"
+#include "request/selected.h"
 #include "resp/item.h"
 
 #define ARENA_CHUNK_BYTES 4096

@@ -105,7 +105,7 @@ struct client_transaction {
     size_t watched_bytes;    /* of these */
 };
 
-/* Of src/request/database.c: the database that the client has selected. */
+/* Of src/request/selected.c: the database that the client has selected. */
 struct client_database {
     uint64_t created;  /* as struct database has it: another one may get the number */
     bool has_entered;  /* the waiting command has counted against the database's rate ... */

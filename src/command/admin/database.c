@@ -4,8 +4,8 @@
 #include "engine/start.h"
 #include "index/index.h"
 #include "queue/queue.h"
-#include "request/database.h"
 #include "request/permission.h"
+#include "request/selected.h"
 #include "request/shapes.h"
 #include "request/table.h"
 

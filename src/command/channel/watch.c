@@ -17,10 +17,10 @@
 #include "codec/value.h"
 #include "request/args.h"
 #include "request/command.h"
-#include "request/database.h"
 #include "request/feature.h"
 #include "request/format.h"
 #include "request/hint.h"
+#include "request/selected.h"
 #include "request/table.h"
 
 #define PREFIX_CHANNEL "kv:prefix:"

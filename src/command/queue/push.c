@@ -11,10 +11,10 @@
 #include "codec/value.h"
 #include "command/queue/queue_int.h"
 #include "request/args.h"
-#include "request/database.h"
 #include "request/feature.h"
 #include "request/format.h"
 #include "request/permission.h"
+#include "request/selected.h"
 #include "request/table.h"
 
 #define QUEUE_CHANNEL "kv:queue:"

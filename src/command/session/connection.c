@@ -2,11 +2,11 @@
  * connect with these (reference: docs/protocol.md).
  */
 #include "command/session/session_int.h"
-#include "request/database.h"
 #include "request/hint.h"
 #include "request/login.h"
 #include "request/multi.h"
 #include "request/permission.h"
+#include "request/selected.h"
 #include "request/table.h"
 
 #include <stdio.h>

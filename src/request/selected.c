@@ -1,7 +1,7 @@
-/* database: see database.h. The number of a database may be given to another one after a drop, so
+/* selected: see selected.h. The number of a database may be given to another one after a drop, so
  * the client remembers when its own was created. A command counts against the rate once, however
  * often it has to wait and run again. */
-#include "request/database.h"
+#include "request/selected.h"
 
 #include "request/block.h"
 #include "request/multi.h"

@@ -1,6 +1,6 @@
-/* database: the database that a client has selected. */
-#ifndef REQUEST_DATABASE_H
-#define REQUEST_DATABASE_H
+/* selected: the database that a client has selected. */
+#ifndef REQUEST_SELECTED_H
+#define REQUEST_SELECTED_H
 
 #include "request/command.h"
 
