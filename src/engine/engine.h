@@ -405,6 +405,8 @@ ERR_MUST_USE enum err view_derives(struct view *v, size_t rows, struct error *e)
 uint32_t view_sequence(struct view *v);
 /* How many keys of the space, in whatever database, the transaction has written so far. */
 size_t view_keys(const struct view *v, enum space space);
+/* What it writes from now on is for this (enum cause), until the next operation. */
+void view_for(struct view *v, uint16_t cause);
 /* Grows with every write to the transaction. */
 unsigned view_writes(const struct view *v);
 /* Bytes of keys and values that the transaction has so far. */

@@ -163,6 +163,11 @@ size_t view_keys(const struct view *v, enum space space)
     return v->overlay->keys[space];
 }
 
+void view_for(struct view *v, uint16_t cause)
+{
+    v->overlay->cause = cause;
+}
+
 unsigned view_writes(const struct view *v)
 {
     return v->overlay->writes;

@@ -81,17 +81,32 @@ void command_flag_words(const struct command *parent, const struct command *c,
     if (keys_are_movable(c)) words_add(out, "movablekeys");
 }
 
+/* The category of a group of COMMAND DOCS that is a type of values; NULL = it is none. */
+static const char *type_category(const char *group)
+{
+    static const struct {
+        const char *group, *category;
+    } types[] = {
+        {"hash", "@hash"}, {"list", "@list"}, {"set", "@set"}, {"sorted-set", "@sortedset"}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i].group, group) == 0) return types[i].category;
+    }
+    return NULL;
+}
+
 void command_categories(const struct command *parent, const struct command *c, struct arena *arena,
                         struct words *out)
 {
     const char *module = command_module(parent, c, arena);
+    const char *type = type_category(c->group);
     unsigned flags = c->flags;
-    /* What is about keys of any kind, about bits or about JSON is no string command in Redis,
-     * though words name the keys. */
-    if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0 || module != NULL) {
+    /* What is about keys of any kind, about bits, about JSON or about a type of its own is no
+     * string command in Redis, though words name the keys. */
+    if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0 || module != NULL || type != NULL) {
         flags &= ~(unsigned)CMD_STRING;
     }
     *out = (struct words){0};
+    if (type != NULL) words_add(out, type);
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         if ((flags & flag_words[i].flag) == 0 || flag_words[i].category == NULL) continue;
         words_add(out, flag_words[i].category);

@@ -6,6 +6,7 @@
 #include "codec/float_text.h"
 #include "request/args.h"
 #include "request/block.h"
+#include "request/notify.h"
 
 #define FEW 1000                 /* elements that are told at once */
 #define SLICE_ELEMENTS 2000      /* before others get a turn ... */
@@ -194,6 +195,12 @@ void reply_score(struct resp_writer *w, double score)
 }
 
 /* ---- writing ---- */
+
+enum err elements_save_as(struct request *rq, struct collection *c, const char *command)
+{
+    view_for(c->view, notify_cause_as(rq, command));
+    return collection_save(c, &rq->error);
+}
 
 struct change_op {
     struct layer_op base; /* first */

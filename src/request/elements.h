@@ -41,6 +41,10 @@ void reply_score(struct resp_writer *w, double score);
 
 /* ---- writing ---- */
 
+/* Saves it, and tells those who are notified that it was done as this command does it. */
+ERR_MUST_USE enum err elements_save_as(struct request *rq, struct collection *c,
+                                       const char *command);
+
 /* What a command does in a transaction: it opens collections over the view, changes and saves them.
  * It may run again from its beginning (ERR_WAIT): what it leaves in `arg` begins anew too. */
 ERR_MUST_USE enum err elements_commit(struct request *rq,

@@ -30,8 +30,8 @@ static const struct {
     bool is_in_all; /* A */
     uint64_t flag;
 } letters[] = {
-    {'g', true, NOTIFY_GENERIC}, {'$', true, NOTIFY_STRING},    {'l', true, 1 << 8},
-    {'s', true, 1 << 9},         {'h', true, 1 << 10},          {'z', true, 1 << 11},
+    {'g', true, NOTIFY_GENERIC}, {'$', true, NOTIFY_STRING},    {'l', true, NOTIFY_LIST},
+    {'s', true, NOTIFY_SET},     {'h', true, NOTIFY_HASH},      {'z', true, NOTIFY_ZSET},
     {'x', true, NOTIFY_EXPIRED}, {'e', true, 1 << 12},          {'t', true, 1 << 13},
     {'d', true, NOTIFY_MODULE},  {'K', false, NOTIFY_KEYSPACE}, {'E', false, NOTIFY_KEYEVENT},
     {'m', false, 1 << 15},       {'n', false, 1 << 16},
@@ -114,14 +114,57 @@ static const struct {
     {"json.forget", {NOTIFY_MODULE, "json_del", "json_del"}},
     {"json.arrappend", {NOTIFY_MODULE, "json_arrappend", "del"}},
     {"json.numincrby", {NOTIFY_MODULE, "json_numincrby", "del"}},
+    {"hset", {NOTIFY_HASH, "hset", "hset"}},
+    {"hmset", {NOTIFY_HASH, "hset", "hset"}},
+    {"hsetnx", {NOTIFY_HASH, "hset", "hset"}},
+    {"hdel", {NOTIFY_HASH, "hdel", "hdel"}},
+    {"hincrby", {NOTIFY_HASH, "hincrby", "hincrby"}},
+    {"hincrbyfloat", {NOTIFY_HASH, "hincrbyfloat", "hincrbyfloat"}},
+    {"lpush", {NOTIFY_LIST, "lpush", "lpush"}},
+    {"rpush", {NOTIFY_LIST, "rpush", "rpush"}},
+    {"lpushx", {NOTIFY_LIST, "lpush", "lpush"}},
+    {"rpushx", {NOTIFY_LIST, "rpush", "rpush"}},
+    {"lpop", {NOTIFY_LIST, "lpop", "lpop"}},
+    {"rpop", {NOTIFY_LIST, "rpop", "rpop"}},
+    {"blpop", {NOTIFY_LIST, "lpop", "lpop"}},
+    {"brpop", {NOTIFY_LIST, "rpop", "rpop"}},
+    {"linsert", {NOTIFY_LIST, "linsert", "linsert"}},
+    {"lset", {NOTIFY_LIST, "lset", "lset"}},
+    {"lrem", {NOTIFY_LIST, "lrem", "lrem"}},
+    {"ltrim", {NOTIFY_LIST, "ltrim", "ltrim"}},
+    {"sadd", {NOTIFY_SET, "sadd", "sadd"}},
+    {"srem", {NOTIFY_SET, "srem", "srem"}},
+    {"spop", {NOTIFY_SET, "spop", "spop"}},
+    {"sinterstore", {NOTIFY_SET, "sinterstore", "del"}},
+    {"sunionstore", {NOTIFY_SET, "sunionstore", "del"}},
+    {"sdiffstore", {NOTIFY_SET, "sdiffstore", "del"}},
+    {"zadd", {NOTIFY_ZSET, "zadd", "zadd"}},
+    {"zincrby", {NOTIFY_ZSET, "zincr", "zincr"}},
+    {"zrem", {NOTIFY_ZSET, "zrem", "zrem"}},
+    {"zpopmin", {NOTIFY_ZSET, "zpopmin", "zpopmin"}},
+    {"zpopmax", {NOTIFY_ZSET, "zpopmax", "zpopmax"}},
+    {"bzpopmin", {NOTIFY_ZSET, "zpopmin", "zpopmin"}},
+    {"bzpopmax", {NOTIFY_ZSET, "zpopmax", "zpopmax"}},
+    {"zremrangebyrank", {NOTIFY_ZSET, "zremrangebyrank", "zremrangebyrank"}},
+    {"zremrangebyscore", {NOTIFY_ZSET, "zremrangebyscore", "zremrangebyscore"}},
+    {"zremrangebylex", {NOTIFY_ZSET, "zremrangebylex", "zremrangebylex"}},
+    {"zunionstore", {NOTIFY_ZSET, "zunionstore", "del"}},
+    {"zinterstore", {NOTIFY_ZSET, "zinterstore", "del"}},
+    {"zdiffstore", {NOTIFY_ZSET, "zdiffstore", "del"}},
+    {"zrangestore", {NOTIFY_ZSET, "zrangestore", "del"}},
 };
 #define COMMANDS_TOLD (sizeof by_command / sizeof by_command[0])
 
 uint16_t notify_cause(const struct request *rq)
 {
-    if (rq->env->settings.notify_events == 0 || rq->command == NULL) return 0;
+    return rq->command == NULL ? 0 : notify_cause_as(rq, rq->command->name);
+}
+
+uint16_t notify_cause_as(const struct request *rq, const char *command)
+{
+    if (rq->env->settings.notify_events == 0) return 0;
     for (size_t i = 0; i < COMMANDS_TOLD; i++) {
-        if (strcmp(rq->command->name, by_command[i].command) == 0) {
+        if (strcmp(command, by_command[i].command) == 0) {
             return (uint16_t)(CAUSE_COMMAND + i);
         }
     }
@@ -169,6 +212,8 @@ static void tell(struct notifications *x, unsigned flag, const char *event, uint
     }
 }
 
+#define NOTIFY_TYPES (NOTIFY_HASH | NOTIFY_LIST | NOTIFY_SET | NOTIFY_ZSET)
+
 static void tell_mutation(struct notifications *x, const struct mutation *mu, uint64_t version)
 {
     const struct event *event = event_of(mu->cause);
@@ -176,12 +221,15 @@ static void tell_mutation(struct notifications *x, const struct mutation *mu, ui
     bool exists = mu->kind == MUTATION_SET;
     const char *word = exists ? event->set : event->deleted;
     unsigned flag = event->flag;
-    if (!exists && mu->cause != CAUSE_EXPIRED) flag = NOTIFY_GENERIC;
+    /* What took the last element of a collection is told, then that the key has gone. */
+    bool is_emptied = !exists && (flag & NOTIFY_TYPES) != 0 && strcmp(word, "del") != 0;
+    if (!exists && mu->cause != CAUSE_EXPIRED && !is_emptied) flag = NOTIFY_GENERIC;
     if (mu->cause == CAUSE_EXPIRE && exists && mu->expiry_ms == 0) word = "persist";
     buf_clear(&x->name, 64 * 1024);
     key_name(mu->key, &x->name);
     buf_require(&x->name);
     tell(x, flag, word, database, version);
+    if (is_emptied) tell(x, NOTIFY_GENERIC, "del", database, version);
     if (mu->cause == CAUSE_SET_EXPIRING && exists) {
         tell(x, NOTIFY_GENERIC, "expire", database, version);
     }

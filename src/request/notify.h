@@ -21,6 +21,10 @@ enum notify_flag {
     NOTIFY_GENERIC = 1 << 2,  /* g */
     NOTIFY_STRING = 1 << 3,   /* $ */
     NOTIFY_EXPIRED = 1 << 4,  /* x */
+    NOTIFY_LIST = 1 << 8,     /* l */
+    NOTIFY_SET = 1 << 9,      /* s */
+    NOTIFY_HASH = 1 << 10,    /* h */
+    NOTIFY_ZSET = 1 << 11,    /* z */
     NOTIFY_MODULE = 1 << 14,  /* d: of the commands JSON.* */
 };
 
@@ -32,5 +36,8 @@ void notify_write(uint64_t flags, struct buf *out);
 /* Why the running command writes, for struct txn: 0 when its operations say it, or it is not asked
  * for. */
 uint16_t notify_cause(const struct request *rq);
+/* Of a command that does something else to one of its keys than its name says: as this one does it.
+ * 0 likewise. */
+uint16_t notify_cause_as(const struct request *rq, const char *command);
 
 #endif

@@ -11,23 +11,12 @@
 /* Commands of Redis, and of its modules, that are not here: as in docs/redis-commands.md. The star
  * is any end. */
 static const char *const absent[] = {
-    "HDEL",        "HEXISTS",    "HGET*",      "HINCRBY*",  "HKEYS",          "HLEN",
-    "HMGET",       "HMSET",      "HRANDFIELD", "HSCAN",     "HSET*",          "HSTRLEN",
-    "HVALS",       "LINDEX",     "LINSERT",    "LLEN",      "LMOVE",          "LMPOP",
-    "LPOP",        "LPOS",       "LPUSH*",     "LRANGE",    "LREM",           "LSET",
-    "LTRIM",       "RPOP*",      "RPUSH*",     "BLMOVE",    "BLMPOP",         "BLPOP",
-    "BRPOP*",      "SADD",       "SCARD",      "SDIFF*",    "SINTER*",        "SISMEMBER",
-    "SMEMBERS",    "SMISMEMBER", "SMOVE",      "SPOP",      "SRANDMEMBER",    "SREM",
-    "SSCAN",       "SUNION*",    "ZADD",       "ZCARD",     "ZCOUNT",         "ZDIFF*",
-    "ZINCRBY",     "ZINTER*",    "ZLEXCOUNT",  "ZMPOP",     "ZMSCORE",        "ZPOP*",
-    "ZRANDMEMBER", "ZRANGE*",    "ZRANK",      "ZREM*",     "ZREV*",          "ZSCAN",
-    "ZSCORE",      "ZUNION*",    "BZMPOP",     "BZPOP*",    "XACK*",          "XADD",
-    "XAUTOCLAIM",  "XCLAIM",     "XDEL*",      "XGROUP",    "XINFO",          "XLEN",
-    "XPENDING",    "XRANGE",     "XREAD*",     "XREVRANGE", "XSETID",         "XTRIM",
-    "GEO*",        "PF*",        "SORT*",      "FAILOVER",  "MIGRATE",        "PSYNC",
-    "REPLCONF",    "REPLICAOF",  "SLAVEOF",    "SYNC",      "RESTORE-ASKING", "BGREWRITEAOF",
-    "FT.*",        "TS.*",       "BF.*",       "CF.*",      "CMS.*",          "TOPK.*",
-    "TDIGEST.*",   "JSON.*"};
+    "HEXPIRE*", "HGETDEL",   "HGETEX",   "HPERSIST",   "HPEXPIRE*",      "HPTTL",        "HSETEX",
+    "HTTL",     "XACK*",     "XADD",     "XAUTOCLAIM", "XCLAIM",         "XDEL*",        "XGROUP",
+    "XINFO",    "XLEN",      "XPENDING", "XRANGE",     "XREAD*",         "XREVRANGE",    "XSETID",
+    "XTRIM",    "GEO*",      "PF*",      "SORT*",      "FAILOVER",       "MIGRATE",      "PSYNC",
+    "REPLCONF", "REPLICAOF", "SLAVEOF",  "SYNC",       "RESTORE-ASKING", "BGREWRITEAOF", "FT.*",
+    "TS.*",     "BF.*",      "CF.*",     "CMS.*",      "TOPK.*",         "TDIGEST.*",    "JSON.*"};
 
 static bool is_absent(const char *upper)
 {

@@ -76,7 +76,7 @@ enum err list_pops_change(struct request *rq, struct view *v, void *arg)
         a->values = arena_alloc(rq->arena, (size_t)count * sizeof *a->values);
         r = list_pop(&c, a->end == LIST_LEFT, count, a->values, &rq->error);
         a->popped = count;
-        return r == OK ? collection_save(&c, &rq->error) : r;
+        return r == OK ? elements_save_as(rq, &c, a->end == LIST_LEFT ? "lpop" : "rpop") : r;
     }
     return r;
 }
@@ -143,8 +143,8 @@ enum err list_move_change(struct request *rq, struct view *v, void *arg)
     }
     if (r == OK) r = list_pop(&from, a->take == LIST_LEFT, 1, &a->moved, &rq->error);
     if (r == OK) r = list_push(to, a->put == LIST_LEFT, a->moved, &rq->error);
-    if (r == OK) r = collection_save(&from, &rq->error);
-    return r == OK ? collection_save(to, &rq->error) : r;
+    if (r == OK) r = elements_save_as(rq, &from, a->take == LIST_LEFT ? "lpop" : "rpop");
+    return r == OK ? elements_save_as(rq, to, a->put == LIST_LEFT ? "lpush" : "rpush") : r;
 }
 
 static enum err read_end(struct request *rq, const struct argument *a, struct slice word, void *to)

@@ -171,8 +171,8 @@ static enum err smove_change(struct request *rq, struct view *v, void *arg)
     if (r != OK || !was_there) return r;
     a->is_moved = true;
     r = collection_put(&to, &x, &was_there, NULL, &rq->error);
-    if (r == OK) r = collection_save(&from, &rq->error);
-    return r == OK ? collection_save(&to, &rq->error) : r;
+    if (r == OK) r = elements_save_as(rq, &from, "srem");
+    return r == OK ? elements_save_as(rq, &to, "sadd") : r;
 }
 
 static enum err smove_run(struct request *rq)

@@ -22,7 +22,7 @@ enum err zset_pops_change(struct request *rq, struct view *v, void *arg)
             bool was_there = false;
             r = collection_remove(&c, a->items[k].name, &was_there, NULL, &rq->error);
         }
-        return r == OK ? collection_save(&c, &rq->error) : r;
+        return r == OK ? elements_save_as(rq, &c, a->is_max ? "zpopmax" : "zpopmin") : r;
     }
     return r;
 }

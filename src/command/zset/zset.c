@@ -117,7 +117,7 @@ static enum err zadd_change(struct request *rq, struct view *v, void *arg)
     for (size_t i = 0; i < a->pairs.count && r == OK; i++) {
         r = add_one(rq, a, &c, &a->pairs.items[i]);
     }
-    return r == OK ? collection_save(&c, &rq->error) : r;
+    return r == OK ? elements_save_as(rq, &c, a->adds ? "zincrby" : "zadd") : r;
 }
 
 static enum err zadd_run(struct request *rq)

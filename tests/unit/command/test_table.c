@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -42,6 +43,16 @@ static void the_table_is_sorted_by_name(void **state)
     }
 }
 
+/* As LPUSH is the beginning of LPUSHX. */
+static bool is_name(const char *name, size_t len)
+{
+    for (size_t i = 0; i < command_count(); i++) {
+        const char *other = command_table[i]->name;
+        if (strlen(other) == len && strncasecmp(other, name, len) == 0) return true;
+    }
+    return false;
+}
+
 static void every_command_is_found_in_any_case_and_nothing_else_is(void **state)
 {
     for (size_t i = 0; i < command_count(); i++) {
@@ -51,9 +62,9 @@ static void every_command_is_found_in_any_case_and_nothing_else_is(void **state)
         assert_ptr_equal(command_find(slice_of(name, len)), command_table[i]);
         for (size_t k = 0; k < len; k++) name[k] = (char)toupper((unsigned char)name[k]);
         assert_ptr_equal(command_find(slice_of(name, len)), command_table[i]);
-        name[len] = 'X';
+        name[len] = '_';
         assert_null(command_find(slice_of(name, len + 1)));
-        if (len > 4) assert_null(command_find(slice_of(name, len - 1)));
+        if (len > 4 && !is_name(name, len - 1)) assert_null(command_find(slice_of(name, len - 1)));
     }
     assert_null(command_find(slice_of("", 0)));
     assert_null(command_find(slice_of("get\0", 4)));
