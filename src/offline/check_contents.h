@@ -7,6 +7,7 @@
 
 #include "backend/local/store_check.h"
 #include "base/arena.h"
+#include "codec/collection.h"
 #include "offline/check_int.h"
 
 struct content_index;
@@ -22,13 +23,15 @@ struct contents {
     /* Of the database whose entries come now. */
     bool has_database;
     uint16_t database;
-    bool is_in_catalog;            /* or it was told that it is not */
-    struct arena own;              /* what it has, until the next one */
-    struct content_index *indexes; /* check_indexes.c */
-    bool has_unknown_index;        /* a definition is damaged: told */
-    struct htab queues;            /* check_queues.c: struct content_queue, by name */
-    bool has_aside;                /* told: what is looked up may be there */
-    bool is_unreadable;            /* told: an entry could not be looked up */
+    bool is_in_catalog;                        /* or it was told that it is not */
+    struct arena own;                          /* what it has, until the next one */
+    struct content_index *indexes;             /* check_indexes.c */
+    bool has_unknown_index;                    /* a definition is damaged: told */
+    struct htab queues;                        /* check_queues.c: struct content_queue, by name */
+    uint8_t incarnation[INCARNATION_ID_BYTES]; /* check_collections.c: of the rows that come now */
+    bool has_incarnation;
+    bool has_aside;     /* told: what is looked up may be there */
+    bool is_unreadable; /* told: an entry could not be looked up */
 };
 
 /* check_copy.c. From one directory to another; k->scratch_bytes grows. */
@@ -65,6 +68,12 @@ void check_indexes_row(struct contents *c, const struct store_row *row);
 void check_indexes_definition(struct contents *c, const struct store_row *row);
 void check_indexes_text(struct contents *c, const struct store_row *row);
 void check_indexes_end(struct contents *c);
+
+/* check_collections.c. An entry that is a head (false: it cannot be read); a row of an element; an
+ * owner row. */
+bool check_collections_entry(struct contents *c, const struct store_row *entry);
+void check_collections_row(struct contents *c, const struct store_row *row);
+void check_collections_owner(struct contents *c, const struct store_row *row);
 
 /* check_queues.c. A row of SPACE_QUEUE to SPACE_DEDUP; after the last row of a database. */
 void check_queues_row(struct contents *c, const struct store_row *row);

@@ -63,7 +63,9 @@ static void data_check(struct contents *c, const struct store_row *row)
     struct error why;
     c->k->entries++;
     bool is_good = tuple_check(c, row, engine_key_tuple(row->key));
-    if (value_check(row->value, &why) != OK) {
+    if (collection_is_head(row->value)) {
+        is_good = check_collections_entry(c, row) && is_good;
+    } else if (value_check(row->value, &why) != OK) {
         contents_say(c, PART, row->key, "its value cannot be decoded: %.200s", why.text);
         is_good = false;
     }
@@ -189,12 +191,13 @@ void contents_row(void *arg, const struct store_row *row)
         database_end(c);
         c->has_database = true;
         c->database = key_database(row->key);
-        c->is_in_catalog = false;
+        c->is_in_catalog = c->has_incarnation = false;
         check_indexes_begin(c);
     }
     database_check(c, row->key);
     uint8_t space = key_space(row->key);
-    if (row->expiry_ms != 0 && space != SPACE_DATA && space != SPACE_INDEX_ENTRY) {
+    bool may_expire = space == SPACE_DATA || space == SPACE_INDEX_ENTRY || space == SPACE_ELEMENT;
+    if (row->expiry_ms != 0 && !may_expire) {
         contents_say(c, PART, row->key, "it has an expiry, which only entries have");
     }
     switch (space) {
@@ -205,6 +208,8 @@ void contents_row(void *arg, const struct store_row *row)
     case SPACE_INDEX_ENTRY: check_indexes_row(c, row); break;
     case SPACE_TEXT: check_indexes_text(c, row); break;
     case SPACE_DATABASE: catalog_check(c, row); break;
+    case SPACE_ELEMENT: check_collections_row(c, row); break;
+    case SPACE_COLLECTION: check_collections_owner(c, row); break;
     default:
         if (is_queue_space(space)) {
             check_queues_row(c, row);

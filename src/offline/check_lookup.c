@@ -21,6 +21,7 @@ static const char *const space_names[] = {
     [SPACE_DEAD] = "dead letter of", [SPACE_DEDUP] = "dedup id of",
     [SPACE_INDEX] = "index",         [SPACE_INDEX_ENTRY] = "index row",
     [SPACE_TEXT] = "text index",     [SPACE_DATABASE] = "catalog row",
+    [SPACE_ELEMENT] = "element",     [SPACE_COLLECTION] = "owner of elements",
 };
 
 static void hex_put(struct buf *out, struct slice bytes)
