@@ -96,11 +96,7 @@ bool collection_head_read(struct slice value, struct collection_head *out)
     out->kind = (enum collection_kind)body.data[1];
     out->is_spread = (flags & HEAD_SPREAD) != 0;
     out->is_holey = (flags & HEAD_HOLEY) != 0;
-    if ((flags & HEAD_FIELD_TTL) != 0) {
-        out->expiring = take_u64(&c);
-        out->own_expiry_ms = (int64_t)take_u64(&c);
-        out->field_expiry_ms = (int64_t)take_u64(&c);
-    }
+    if ((flags & HEAD_FIELD_TTL) != 0) out->expiring = take_u64(&c);
     if (out->is_spread) {
         read_spread(&c, out);
         return !c.is_damaged && c.at == c.end;
@@ -178,7 +174,6 @@ static void add_element(struct buf *out, enum collection_kind kind, const struct
 void collection_head_write(const struct collection_head *h, const struct element *items,
                            struct buf *out)
 {
-    bool has_ttl = h->expiring > 0 || h->field_expiry_ms != 0;
     uint8_t head[PACK_HEAD_BYTES];
     size_t room = h->is_spread ? 2 : 3;
     size_t opened = pack_open(out, room);
@@ -186,13 +181,9 @@ void collection_head_write(const struct collection_head *h, const struct element
     uint8_t fixed[FIXED_BYTES] = {FORMAT, (uint8_t)h->kind,
                                   (uint8_t)((h->is_spread ? HEAD_SPREAD : 0) |
                                             (h->is_holey ? HEAD_HOLEY : 0) |
-                                            (has_ttl ? HEAD_FIELD_TTL : 0))};
+                                            (h->expiring > 0 ? HEAD_FIELD_TTL : 0))};
     buf_append(out, fixed, sizeof fixed);
-    if (has_ttl) {
-        add_u64(out, h->expiring);
-        add_u64(out, (uint64_t)h->own_expiry_ms);
-        add_u64(out, (uint64_t)h->field_expiry_ms);
-    }
+    if (h->expiring > 0) add_u64(out, h->expiring);
     if (h->is_spread) {
         buf_append(out, h->incarnation, INCARNATION_ID_BYTES);
         add_u64(out, h->count);

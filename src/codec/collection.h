@@ -4,8 +4,7 @@
  * collection/rows.h). Pure functions over bytes.
  *
  *   format (1 byte: 1), kind (1), flags (1: HEAD_*)
- *   with HEAD_FIELD_TTL   fields that have a time to live (8), the key's own expiry in ms (8; 0 =
- *                         never), the expiry that its fields gave the key (8; 0 = none)
+ *   with HEAD_FIELD_TTL   fields that have a time to live (8)
  *   packed                the number of elements (varint), the elements
  *   spread                incarnation (12), elements (8), bytes of them (8);
  *                         of a list the first position and the one after the last (8 each)
@@ -44,11 +43,9 @@ struct element {
 struct collection_head {
     enum collection_kind kind;
     bool is_spread;
-    bool is_holey;  /* of a list: positions between the first and the last are free */
-    uint64_t count; /* elements, those too that have expired and are not removed yet */
-    /* Of a hash in which fields have a time to live. */
-    uint64_t expiring; /* so many of them */
-    int64_t own_expiry_ms, field_expiry_ms;
+    bool is_holey;     /* of a list: positions between the first and the last are free */
+    uint64_t count;    /* elements, those too that have expired and are not removed yet */
+    uint64_t expiring; /* of a hash: fields that have a time to live */
     /* Spread: */
     uint8_t incarnation[INCARNATION_ID_BYTES]; /* unique for ever */
     uint64_t bytes;                            /* of names and values */

@@ -40,7 +40,10 @@ static enum err read_items(struct collection *c, struct error *e)
     for (uint64_t i = 0; i < count; i++) {
         struct element *x = &c->items[c->head.count];
         if (!collection_packed_next(&c->head, &at, x)) return collection_damaged(c, e);
-        if (x->expiry_ms != 0 && x->expiry_ms <= c->view->now_ms) continue;
+        if (x->expiry_ms != 0 && x->expiry_ms <= c->view->now_ms) {
+            c->has_expired = true;
+            continue;
+        }
         c->head.count++;
         c->head.expiring += x->expiry_ms != 0;
         c->packed_bytes += collection_packed_bytes(x);
@@ -61,9 +64,6 @@ enum err collection_read(struct collection *c, const struct entry *entry, struct
     c->expiry_ms = entry->expiry_ms;
     if (!collection_head_read(entry->value, &c->head)) {
         return error_set(e, ERR_CORRUPT, "a damaged collection");
-    }
-    if (c->head.field_expiry_ms != 0 && c->expiry_ms == c->head.field_expiry_ms) {
-        c->expiry_ms = c->head.own_expiry_ms; /* what the fields gave it is not its own */
     }
     return c->head.is_spread ? OK : read_items(c, e);
 }
@@ -147,6 +147,7 @@ static enum err put_packed(struct collection *c, const struct element *x, struct
     }
     c->packed_bytes += collection_packed_bytes(x);
     c->head.expiring += x->expiry_ms != 0;
+    if (x->expiry_ms != 0) view_due_at(c->view, c->key, x->expiry_ms);
     return collection_grown(c, e);
 }
 
@@ -231,8 +232,10 @@ static void write_rows(struct collection *c, const struct element *x, bool was_t
                      row_value_of_score(arena, x), 0, row_cause(has_score_row));
     }
     if (x->expiry_ms != 0) {
-        view_set(c->view, row_of_expiry(arena, &rows, x->expiry_ms, x->name), slice_of(NULL, 0));
+        view_set(c->view, row_of_expiry(arena, &rows, x->expiry_ms, x->name),
+                 x->name.len > NAME_WHOLE_BYTES ? x->name : slice_of(NULL, 0));
         c->head.expiring++;
+        view_due_at(c->view, c->key, x->expiry_ms);
     }
 }
 
@@ -399,14 +402,13 @@ enum err collection_save(struct collection *c, struct error *e)
         view_delete(c->view, c->key);
         return OK;
     }
-    int64_t expiry_ms = c->expiry_ms;
-    enum err r = collection_expiry(c, &expiry_ms, e);
-    if (r != OK) return r;
+    enum err r = OK;
     buf_init(&out);
     collection_head_write(&c->head, c->items, &out);
     if (out.is_failed) r = error_set(e, ERR_NOMEM, "no memory for a collection");
     if (r == OK) {
-        view_set_expiring(c->view, c->key, arena_copy(c->view->arena, buf_slice(&out)), expiry_ms);
+        view_set_expiring(c->view, c->key, arena_copy(c->view->arena, buf_slice(&out)),
+                          c->expiry_ms);
     }
     buf_fini(&out);
     return r;

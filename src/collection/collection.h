@@ -59,6 +59,7 @@ struct collection {
     struct slice key;  /* internal, of the data space; borrowed */
     bool exists;       /* it was there when it was opened; one that is not has no element */
     bool is_changed;   /* to be saved */
+    bool has_expired;  /* packed: fields that have expired were left out */
     int64_t expiry_ms; /* of the key; 0 = never */
     struct collection_head head;
     struct element *items; /* packed: head.count of them, in the arena; of a sorted set in its
@@ -119,8 +120,8 @@ struct element *collection_insert(struct collection *c, size_t at);
 void collection_take_out(struct collection *c, size_t at);
 /* Spread from now on when it has grown too large to be packed. */
 ERR_MUST_USE enum err collection_grown(struct collection *c, struct error *e);
-/* Of a hash: when the key ends, with *expiry_ms of its own; notes in the head what its fields have
- * to do with that (field.c). */
-ERR_MUST_USE enum err collection_expiry(struct collection *c, int64_t *expiry_ms, struct error *e);
+/* Of a hash: removes what has expired, some of it when it is much. For the sweeper. */
+ERR_MUST_USE enum err collection_fields_due(struct collections *all, struct view *v,
+                                            struct slice key, struct error *e);
 
 #endif

@@ -1,63 +1,96 @@
 /* field: the time to live of a hash's fields. A field is not there once its time has come, for
- * every reader; its rows, or its item in the head, go when the hash is swept or written.
+ * every reader; its rows, or its item in the head, go when the hash is written or swept. The key
+ * goes with its last field.
  *
- * The key of a hash is gone when its last field is. So when every field has a time to live, the key
- * gets the latest of these for its expiry, unless its own is earlier; the head says both, so that
- * the own one comes back when a field without a time to live does.
+ * The sweeper of the engine (engine/expiry.c) is told the time of each field that gets one
+ * (view_due_at). A hash that comes to another key with its fields (RENAME) is looked at soon, and
+ * from then on at the time of the field that ends next.
  */
 #include "collection/walk.h"
 
-/* The latest time of all fields, each of which has one. */
-static enum err latest_expiry(struct collection *c, int64_t *out, struct error *e)
+#define DUE_MAX 1000 /* fields removed in one transaction of the sweeper */
+
+/* Up to `max` names, in the arena, of fields whose time has come, those that ended first; and the
+ * time of the next one (0 = none has). */
+struct due {
+    struct slice names[DUE_MAX];
+    size_t count;
+    int64_t next_ms;
+};
+
+static void due_in_items(const struct collection *c, struct due *d)
 {
-    *out = 0;
-    if (!c->head.is_spread) {
-        for (uint64_t i = 0; i < c->head.count; i++) {
-            if (c->items[i].expiry_ms > *out) *out = c->items[i].expiry_ms;
-        }
-        return OK;
+    for (uint64_t i = 0; i < c->head.count; i++) {
+        int64_t ms = c->items[i].expiry_ms;
+        if (ms != 0 && (d->next_ms == 0 || ms < d->next_ms)) d->next_ms = ms;
     }
+}
+
+/* The scan over the rows of times up to `until_ms` (0 = all). */
+static enum err open_times(struct collection *c, int64_t until_ms, struct engine_scan **out,
+                           struct error *e)
+{
     struct element_rows rows = collection_rows(c);
-    struct scan_range range = {.start = rows_start(c->view->arena, &rows, ROW_EXPIRY),
-                               .end = rows_end(c->view->arena, &rows, ROW_EXPIRY),
-                               .is_reverse = true,
-                               .is_undivided = true,
-                               .rows_hint = 1};
+    struct arena *arena = c->view->arena;
+    struct scan_range range = {.start = rows_start(arena, &rows, ROW_EXPIRY),
+                               .end = rows_end(arena, &rows, ROW_EXPIRY),
+                               .with_values = true,
+                               .is_undivided = true};
+    if (until_ms != 0) range.end = row_of_expiry(arena, &rows, until_ms + 1, slice_of(NULL, 0));
+    return engine_scan_open(c->view->engine, c->view->overlay, &range, out, e);
+}
+
+static enum err due_in_rows(struct collection *c, struct due *d, struct error *e)
+{
     struct engine_scan *scan = NULL;
-    struct slice key = {0};
-    struct entry row;
-    enum err r = engine_scan_open(c->view->engine, c->view->overlay, &range, &scan, e);
-    if (r == OK) r = engine_scan_next(scan, &key, &row, c->view->waiter, e);
-    if (r == OK && key.len > 0) *out = row_expiry_ms(key);
+    enum err r = open_times(c, 0, &scan, e);
+    while (r == OK) {
+        struct slice key;
+        struct entry row;
+        r = engine_scan_next(scan, &key, &row, c->view->waiter, e);
+        if (r != OK || key.len == 0) break;
+        d->next_ms = row_expiry_ms(key);
+        if (d->next_ms > c->view->now_ms || d->count == DUE_MAX) break;
+        d->names[d->count++] = arena_copy(c->view->arena, row_expiry_field(key, row.value));
+        d->next_ms = 0;
+    }
     engine_scan_close(scan);
     return r;
 }
 
-enum err collection_expiry(struct collection *c, int64_t *expiry_ms, struct error *e)
+enum err collection_fields_due(struct collections *all, struct view *v, struct slice key,
+                               struct error *e)
 {
-    struct collection_head *h = &c->head;
-    h->own_expiry_ms = h->field_expiry_ms = 0;
-    if (h->kind != COLLECTION_HASH || h->expiring == 0 || h->expiring < h->count) return OK;
-    enum err r = latest_expiry(c, &h->field_expiry_ms, e);
-    if (r != OK) return r;
-    h->own_expiry_ms = *expiry_ms;
-    if (*expiry_ms == 0 || h->field_expiry_ms < *expiry_ms) *expiry_ms = h->field_expiry_ms;
-    return OK;
+    struct collection c;
+    struct due *d = arena_alloc(v->arena, sizeof *d);
+    bool is_one = false;
+    d->count = 0;
+    d->next_ms = 0;
+    enum err r = collection_look(all, v, key, &c, &is_one, e);
+    if (r != OK || !is_one || c.head.kind != COLLECTION_HASH) return r;
+    if (c.head.is_spread) {
+        if (c.head.expiring > 0) r = due_in_rows(&c, d, e);
+    } else {
+        c.is_changed = c.has_expired; /* they were left out when it was read */
+        due_in_items(&c, d);
+    }
+    for (size_t i = 0; i < d->count && r == OK; i++) {
+        bool was_there = false;
+        r = collection_remove(&c, d->names[i], &was_there, NULL, e);
+    }
+    if (r == OK && d->next_ms != 0) {
+        view_due_at(v, key, d->next_ms > v->now_ms ? d->next_ms : v->now_ms + 1);
+    }
+    return r == OK ? collection_save(&c, e) : r;
 }
 
-/* Rows of fields whose time has come, and which are not swept yet. */
+/* Without those whose time has come, and which are not swept yet. */
 enum err collection_length(struct collection *c, uint64_t *out, struct error *e)
 {
-    struct element_rows rows = collection_rows(c);
     *out = c->head.count;
     if (!c->head.is_spread || c->head.expiring == 0) return OK;
-    struct arena *arena = c->view->arena;
-    struct scan_range range = {
-        .start = rows_start(arena, &rows, ROW_EXPIRY),
-        .end = row_of_expiry(arena, &rows, c->view->now_ms + 1, slice_of(NULL, 0)),
-        .is_undivided = true};
     struct engine_scan *scan = NULL;
-    enum err r = engine_scan_open(c->view->engine, c->view->overlay, &range, &scan, e);
+    enum err r = open_times(c, c->view->now_ms, &scan, e);
     while (r == OK) {
         struct slice key;
         struct entry row;

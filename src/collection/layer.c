@@ -158,9 +158,15 @@ static enum err derive(void *arg, struct view *v, struct data_change *changes, s
         if (is != NULL && !is_same(was, is)) {
             struct element_rows rows = {.database = key_database(c->key), .incarnation = is};
             view_set(v, row_of_owner(v->arena, &rows, engine_key_tuple(c->key)), slice_of(NULL, 0));
+            if (new.expiring > 0) view_due_at(v, c->key, v->now_ms + 1); /* see field.c */
         }
     }
     return r;
+}
+
+static enum err fields_due(void *arg, struct view *v, struct slice key, struct error *e)
+{
+    return collection_fields_due(arg, v, key, e);
 }
 
 /* ---- life ---- */
@@ -177,6 +183,7 @@ struct collections *collections_new(const struct collections_options *o)
                           .on_commit = on_commit,
                           .arg = x};
     engine_add_layer(o->engine, &layer);
+    engine_on_due(o->engine, fields_due, x);
     struct start_space rows = {
         .space = SPACE_COLLECTION, .what = "collections", .rank = 4, .row = owner_row, .arg = x};
     engine_read_at_start(o->engine, &rows);

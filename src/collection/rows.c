@@ -201,6 +201,12 @@ int64_t row_expiry_ms(struct slice key)
     return (int64_t)get_u64(key.data + REST_AT);
 }
 
+struct slice row_expiry_field(struct slice key, struct slice value)
+{
+    if (value.len > 0) return value;
+    return slice_of(key.data + REST_AT + 8, key.len - REST_AT - 8);
+}
+
 /* The name: in the key, or, when it is long, the rest of the value from `at` on. */
 static bool read_name(struct slice in_key, struct slice value, size_t at, struct slice *name)
 {

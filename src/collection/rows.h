@@ -2,7 +2,7 @@
  *
  *   key: database, SPACE_ELEMENT, incarnation (12), tag (1), then ...        value
  *   hash    f  field                                                         the field's value
- *           t  expiry in ms (8), field                                       nothing
+ *           t  expiry in ms (8), field                                       nothing, or the field
  *   set     m  member                                                        nothing
  *   zset    m  member                                                        score (8)
  *           s  score in order (8), member                                    1 if the score is -0
@@ -74,6 +74,8 @@ bool row_read(enum collection_kind kind, struct slice key, const struct entry *r
 /* The position of a row i; the time of a row t. */
 uint64_t row_position(struct slice key);
 int64_t row_expiry_ms(struct slice key);
+/* The field of a row t. */
+struct slice row_expiry_field(struct slice key, struct slice value);
 enum row_tag row_tag_of(struct slice key);
 
 /* Doubles as 8 bytes that sort as they do; -0 as 0. */

@@ -149,6 +149,7 @@ enum cause {
     CAUSE_JOIN,
     CAUSE_EXPIRE, /* its time to live was changed; a time that has passed deletes it */
     CAUSE_EXPIRED,
+    CAUSE_FIELDS_EXPIRED, /* a part of it has: see engine_on_due */
     CAUSE_COMMAND, /* this and what follows: who made the transaction knows better (txn.cause) */
 };
 
@@ -325,6 +326,11 @@ struct layer {
 
 #define LAYERS_MAX 16
 void engine_add_layer(struct engine *g, const struct layer *layer);
+/* Entries of the data space may have parts that end: at a time that view_due_at said, or later, the
+ * sweeper calls this for the entry's key, in a transaction. One layer. */
+void engine_on_due(struct engine *g,
+                   enum err (*due)(void *arg, struct view *v, struct slice key, struct error *e),
+                   void *arg);
 
 /* What an operation of a layer (OP_LAYER) sees of its transaction, and writes to it. */
 struct view {
@@ -394,6 +400,8 @@ size_t view_causes(struct view *v, struct slice start, struct slice end, struct 
  * they are part of. */
 void view_offer(struct view *v, struct slice key, struct slice value);
 void view_delete(struct view *v, struct slice key);
+/* See engine_on_due. */
+void view_due_at(struct view *v, struct slice key, int64_t time_ms);
 /* The transaction is work of the server's own: no limit of a database refuses it. */
 void view_exempt(struct view *v);
 /* No key of [start, end) is read or written after this transaction; they are removed in the

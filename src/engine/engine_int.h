@@ -37,6 +37,7 @@ struct idem {
 struct expiry_database {
     int64_t next_due_ms; /* no entry of it expires before; 0 = look */
     int64_t swept_ms;    /* no row of it has an earlier time: where a look begins ... */
+    int64_t added_ms;    /* the earliest row that came since the last sweep began */
     struct buf from;     /* owned; ... or here, at a row of that time. len 0 = at the first of it */
 };
 
@@ -49,6 +50,9 @@ struct expiry {
     struct waiter waiter;
     struct arena arena;
     uint64_t expired;
+    /* engine_on_due; NULL = no layer has parts that end. */
+    enum err (*due)(void *arg, struct view *v, struct slice key, struct error *e);
+    void *due_arg;
     unsigned batch; /* entries that fit into a transaction; 0 = as many as wished */
     bool is_off;    /* nothing is swept */
 };

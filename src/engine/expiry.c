@@ -2,9 +2,10 @@
  * entry is absent at once for all readers (engine_get, scans); this is about the disk, and about
  * telling.
  *
- * Every write of an entry with an expiry adds a row (time, tuple) in its own space. A row is good
- * while the entry still has that time; overwriting an entry does not look for its old row (a blind
- * write reads nothing), so the sweeper finds stale rows and drops them.
+ * Every write of an entry with an expiry adds a row (time, tuple) in its own space. A part of an
+ * entry that ends (view_due_at) has a row (time, ff, tuple): no tuple begins with that byte. A row
+ * is good while the entry still has that time; overwriting an entry does not look for its old row
+ * (a blind write reads nothing), so the sweeper finds stale rows and drops them.
  *
  * Invariants: next_due_ms and swept_ms of a database are at most the earliest time of any row of
  * that database, and no row of it is before `from`; one that has none is not in the map. A look
@@ -15,18 +16,26 @@
 #include "engine/overlay.h"
 
 #define TIME_BYTES 8
+#define OF_PART 0xff
 #define SWEEP_ARENA_BYTES (64 * 1024)
 #define DAMAGED_PAUSE_MS 1000
 #define SWEEPS_MAX 100 /* databases in one tick */
 
-static struct slice row_key(struct arena *arena, struct slice key, int64_t expiry_ms)
+static struct slice row_key(struct arena *arena, struct slice key, int64_t expiry_ms, bool of_part)
 {
     struct slice tuple = engine_key_tuple(key);
-    uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
+    size_t head = KEY_HEAD_BYTES + TIME_BYTES + of_part;
+    uint8_t *p = arena_alloc(arena, head + tuple.len);
     key_head_write(p, key_database(key), SPACE_EXPIRY);
     put_u64(p + KEY_HEAD_BYTES, (uint64_t)expiry_ms);
-    memcpy(p + KEY_HEAD_BYTES + TIME_BYTES, tuple.data, tuple.len);
-    return slice_of(p, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
+    if (of_part) p[head - 1] = OF_PART;
+    memcpy(p + head, tuple.data, tuple.len);
+    return slice_of(p, head + tuple.len);
+}
+
+static int64_t row_time_ms(struct slice row)
+{
+    return (int64_t)get_u64(row.data + KEY_HEAD_BYTES);
 }
 
 /* That of the database; of a new one `from_ms` is the earliest row. */
@@ -36,6 +45,7 @@ static struct expiry_database *database_of(struct expiry *x, uint16_t database, 
     if (*at == NULL) {
         *at = mem_new(sizeof **at);
         (*at)->next_due_ms = (*at)->swept_ms = from_ms;
+        (*at)->added_ms = INT64_MAX;
     }
     return *at;
 }
@@ -56,22 +66,44 @@ static void database_free(struct expiry_database *d)
     mem_free(d);
 }
 
+/* A row that a commit writes. */
+static void row_comes(struct expiry *x, struct slice row)
+{
+    int64_t time_ms = row_time_ms(row);
+    struct expiry_database *d = database_of(x, key_database(row), time_ms);
+    if (time_ms < d->next_due_ms) d->next_due_ms = time_ms;
+    if (time_ms < d->added_ms) d->added_ms = time_ms;
+    if (time_ms <= d->swept_ms) look_from(d, time_ms, row);
+    if (time_ms < x->next_due_ms) x->next_due_ms = time_ms;
+}
+
 static void expiry_before_commit(void *arg, struct write_set *ws)
 {
     struct expiry *x = arg;
     size_t count = ws->count;
     for (size_t i = 0; i < count; i++) {
         struct mutation mu = ws->items[i];
-        if (mu.kind != MUTATION_SET || mu.expiry_ms == 0) continue;
-        if (key_space(mu.key) != SPACE_DATA) continue;
-        int64_t time_ms = mu.expiry_ms > 0 ? mu.expiry_ms : 1;
-        struct slice row = row_key(ws->arena, mu.key, time_ms);
+        if (mu.kind != MUTATION_SET) continue;
+        if (key_space(mu.key) == SPACE_EXPIRY) row_comes(x, mu.key);
+        if (mu.expiry_ms == 0 || key_space(mu.key) != SPACE_DATA) continue;
+        struct slice row = row_key(ws->arena, mu.key, mu.expiry_ms > 0 ? mu.expiry_ms : 1, false);
         write_set_add(ws, MUTATION_SET, row, slice_of(NULL, 0), 0);
-        struct expiry_database *d = database_of(x, key_database(mu.key), time_ms);
-        if (time_ms < d->next_due_ms) d->next_due_ms = time_ms;
-        if (time_ms <= d->swept_ms) look_from(d, time_ms, row);
-        if (time_ms < x->next_due_ms) x->next_due_ms = time_ms;
+        row_comes(x, row);
     }
+}
+
+void engine_on_due(struct engine *g,
+                   enum err (*due)(void *arg, struct view *v, struct slice key, struct error *e),
+                   void *arg)
+{
+    g->expiry.due = due;
+    g->expiry.due_arg = arg;
+}
+
+void view_due_at(struct view *v, struct slice key, int64_t time_ms)
+{
+    struct slice row = row_key(v->arena, key, time_ms > 0 ? time_ms : 1, true);
+    overlay_set(v->overlay, row, slice_of(NULL, 0), 0);
 }
 
 static void nothing_ready(struct waiter *w)
@@ -97,9 +129,28 @@ void expiry_fini(struct expiry *x)
     arena_fini(&x->arena);
 }
 
-static int64_t row_time_ms(struct slice row)
+/* The entry that a row is about. */
+static struct slice data_key_of(struct expiry *x, struct slice row, size_t head)
 {
-    return (int64_t)get_u64(row.data + KEY_HEAD_BYTES);
+    struct slice tuple = slice_of(row.data + head, row.len - head);
+    uint8_t *key = arena_alloc(&x->arena, KEY_HEAD_BYTES + tuple.len);
+    key_head_write(key, key_database(row), SPACE_DATA);
+    memcpy(key + KEY_HEAD_BYTES, tuple.data, tuple.len);
+    return slice_of(key, KEY_HEAD_BYTES + tuple.len);
+}
+
+/* The layer whose part it is removes what has ended. */
+static enum err sweep_part(struct expiry *x, struct overlay *o, struct slice row, struct error *e)
+{
+    struct view v = view_over(x->engine, o, key_database(row), &x->waiter);
+    enum err r = OK;
+    overlay_delete(o, row);
+    o->cause = CAUSE_FIELDS_EXPIRED;
+    if (x->due != NULL) {
+        r = x->due(x->due_arg, &v, data_key_of(x, row, KEY_HEAD_BYTES + TIME_BYTES + 1), e);
+    }
+    o->cause = CAUSE_EXPIRED;
+    return r;
 }
 
 /* The removal of what one row is about. */
@@ -107,12 +158,9 @@ static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row,
 {
     struct entry entry;
     struct slice copy = arena_copy(&x->arena, row);
-    struct slice tuple = slice_of(copy.data + KEY_HEAD_BYTES + TIME_BYTES,
-                                  copy.len - KEY_HEAD_BYTES - TIME_BYTES);
-    uint8_t *key = arena_alloc(&x->arena, KEY_HEAD_BYTES + tuple.len);
-    key_head_write(key, key_database(row), SPACE_DATA);
-    memcpy(key + KEY_HEAD_BYTES, tuple.data, tuple.len);
-    struct slice data_key = slice_of(key, KEY_HEAD_BYTES + tuple.len);
+    size_t head = KEY_HEAD_BYTES + TIME_BYTES;
+    if (copy.len > head && copy.data[head] == OF_PART) return sweep_part(x, o, copy, e);
+    struct slice data_key = data_key_of(x, copy, head);
     enum err r = backend_load(x->engine->backend, data_key, &entry, &x->waiter, e);
     if (r != OK) return r;
     int64_t expiry_ms = entry.expiry_ms > 0 ? entry.expiry_ms : entry.expiry_ms != 0;
@@ -178,17 +226,22 @@ static enum err sweep_collect(struct expiry *x, uint16_t database, struct overla
     return r;
 }
 
-/* All rows before `left` are gone; empty: all rows. */
+/* All rows before `left` are gone; empty: all rows. But those that the sweep itself has written. */
 static void swept(struct expiry *x, uint16_t database, struct slice left)
 {
     struct expiry_database *d = database_of(x, database, 0);
-    if (left.len == 0) {
+    bool has_added = d->added_ms != INT64_MAX;
+    if (left.len == 0 && !has_added) {
         *sparse_slot(&x->databases, database) = NULL;
         database_free(d);
         return;
     }
-    d->next_due_ms = d->swept_ms = row_time_ms(left);
     buf_clear(&d->from, SIZE_MAX);
+    if (has_added && (left.len == 0 || d->added_ms <= row_time_ms(left))) {
+        d->next_due_ms = d->swept_ms = d->added_ms;
+        return;
+    }
+    d->next_due_ms = d->swept_ms = row_time_ms(left);
     buf_append(&d->from, left.data, left.len);
     if (!d->from.is_failed) return;
     buf_fini(&d->from); /* then from the first of that time */
@@ -203,6 +256,7 @@ static void sweep_database(struct expiry *x, uint16_t database)
     int64_t now_ms = engine_time_ms(x->engine);
     enum err r = engine_admit(x->engine, &x->waiter, &e);
     if (r != OK) return;
+    database_of(x, database, 0)->added_ms = INT64_MAX;
     struct overlay *o = engine_begin(x->engine, &x->arena);
     struct view v = view_over(x->engine, o, database, &x->waiter);
     view_exempt(&v);

@@ -92,6 +92,7 @@ static const struct event by_operation[] = {
     [CAUSE_JOIN] = {NOTIFY_STRING, "append", "del"},
     [CAUSE_EXPIRE] = {NOTIFY_GENERIC, "expire", "del"},
     [CAUSE_EXPIRED] = {NOTIFY_EXPIRED, "expired", "expired"},
+    [CAUSE_FIELDS_EXPIRED] = {NOTIFY_HASH, "hexpired", "hexpired"},
 };
 
 /* Commands that tell something else than their operations do, by CAUSE_COMMAND and their place. */
@@ -120,6 +121,10 @@ static const struct {
     {"hdel", {NOTIFY_HASH, "hdel", "hdel"}},
     {"hincrby", {NOTIFY_HASH, "hincrby", "hincrby"}},
     {"hincrbyfloat", {NOTIFY_HASH, "hincrbyfloat", "hincrbyfloat"}},
+    {"hexpire", {NOTIFY_HASH, "hexpire", "hexpire"}},
+    {"hpersist", {NOTIFY_HASH, "hpersist", "hpersist"}},
+    {"hgetdel", {NOTIFY_HASH, "hdel", "hdel"}},
+    {"hsetex", {NOTIFY_HASH, "hset", "hset"}},
     {"lpush", {NOTIFY_LIST, "lpush", "lpush"}},
     {"rpush", {NOTIFY_LIST, "rpush", "rpush"}},
     {"lpushx", {NOTIFY_LIST, "lpush", "lpush"}},

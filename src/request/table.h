@@ -63,19 +63,31 @@
     X(cmd_hdel)                                                                                    \
     X(cmd_hello)                                                                                   \
     X(cmd_hexists)                                                                                 \
+    X(cmd_hexpire)                                                                                 \
+    X(cmd_hexpireat)                                                                               \
+    X(cmd_hexpiretime)                                                                             \
     X(cmd_hget)                                                                                    \
     X(cmd_hgetall)                                                                                 \
+    X(cmd_hgetdel)                                                                                 \
+    X(cmd_hgetex)                                                                                  \
     X(cmd_hincrby)                                                                                 \
     X(cmd_hincrbyfloat)                                                                            \
     X(cmd_hkeys)                                                                                   \
     X(cmd_hlen)                                                                                    \
     X(cmd_hmget)                                                                                   \
     X(cmd_hmset)                                                                                   \
+    X(cmd_hpersist)                                                                                \
+    X(cmd_hpexpire)                                                                                \
+    X(cmd_hpexpireat)                                                                              \
+    X(cmd_hpexpiretime)                                                                            \
+    X(cmd_hpttl)                                                                                   \
     X(cmd_hrandfield)                                                                              \
     X(cmd_hscan)                                                                                   \
     X(cmd_hset)                                                                                    \
+    X(cmd_hsetex)                                                                                  \
     X(cmd_hsetnx)                                                                                  \
     X(cmd_hstrlen)                                                                                 \
+    X(cmd_httl)                                                                                    \
     X(cmd_hvals)                                                                                   \
     X(cmd_incr)                                                                                    \
     X(cmd_incrby)                                                                                  \

@@ -11,12 +11,11 @@
 /* Commands of Redis, and of its modules, that are not here: as in docs/redis-commands.md. The star
  * is any end. */
 static const char *const absent[] = {
-    "HEXPIRE*", "HGETDEL",   "HGETEX",   "HPERSIST",   "HPEXPIRE*",      "HPTTL",        "HSETEX",
-    "HTTL",     "XACK*",     "XADD",     "XAUTOCLAIM", "XCLAIM",         "XDEL*",        "XGROUP",
-    "XINFO",    "XLEN",      "XPENDING", "XRANGE",     "XREAD*",         "XREVRANGE",    "XSETID",
-    "XTRIM",    "GEO*",      "PF*",      "SORT*",      "FAILOVER",       "MIGRATE",      "PSYNC",
-    "REPLCONF", "REPLICAOF", "SLAVEOF",  "SYNC",       "RESTORE-ASKING", "BGREWRITEAOF", "FT.*",
-    "TS.*",     "BF.*",      "CF.*",     "CMS.*",      "TOPK.*",         "TDIGEST.*",    "JSON.*"};
+    "XACK*",     "XADD",     "XAUTOCLAIM", "XCLAIM",         "XDEL*",        "XGROUP", "XINFO",
+    "XLEN",      "XPENDING", "XRANGE",     "XREAD*",         "XREVRANGE",    "XSETID", "XTRIM",
+    "GEO*",      "PF*",      "SORT*",      "FAILOVER",       "MIGRATE",      "PSYNC",  "REPLCONF",
+    "REPLICAOF", "SLAVEOF",  "SYNC",       "RESTORE-ASKING", "BGREWRITEAOF", "FT.*",   "TS.*",
+    "BF.*",      "CF.*",     "CMS.*",      "TOPK.*",         "TDIGEST.*",    "JSON.*"};
 
 static bool is_absent(const char *upper)
 {

@@ -20,7 +20,7 @@ enum err hash_read(struct request *rq, struct slice key, struct slice field, boo
     return r;
 }
 
-static enum err open_in(struct request *rq, struct view *v, struct slice key, struct collection *c)
+enum err hash_open(struct request *rq, struct view *v, struct slice key, struct collection *c)
 {
     return collection_open(rq->env->db->collections, v, key, COLLECTION_HASH, c, &rq->error);
 }
@@ -45,7 +45,7 @@ static enum err hset_change(struct request *rq, struct view *v, void *arg)
     struct hset *a = arg;
     struct collection c;
     a->added = 0;
-    enum err r = open_in(rq, v, a->key, &c);
+    enum err r = hash_open(rq, v, a->key, &c);
     for (size_t i = 0; i < a->pairs.count && r == OK; i++) {
         bool was_there = false;
         r = collection_put(&c, &a->pairs.items[i], &was_there, NULL, &rq->error);
@@ -89,7 +89,7 @@ static enum err hsetnx_change(struct request *rq, struct view *v, void *arg)
     struct collection c;
     struct element there;
     bool found = false;
-    enum err r = open_in(rq, v, a->key, &c);
+    enum err r = hash_open(rq, v, a->key, &c);
     if (r == OK) r = collection_find(&c, a->item.name, &found, &there, &rq->error);
     a->is_new = !found;
     if (r != OK || found) return r;
@@ -120,7 +120,7 @@ static enum err hdel_change(struct request *rq, struct view *v, void *arg)
     struct hdel *a = arg;
     struct collection c;
     a->removed = 0;
-    enum err r = open_in(rq, v, a->words->key, &c);
+    enum err r = hash_open(rq, v, a->words->key, &c);
     for (size_t i = 0; i < a->words->fields.count && r == OK && c.head.count > 0; i++) {
         bool was_there = false;
         r = collection_remove(&c, a->words->fields.items[i], &was_there, NULL, &rq->error);

@@ -2,6 +2,7 @@
  * under another plain key or in another database. What is read and what is written is one
  * transaction, in two databases too.
  */
+#include "codec/collection.h"
 #include "command/string/across.h"
 #include "command/string/string_int.h"
 #include "request/keys.h"
@@ -135,8 +136,13 @@ ARGUMENTS(renamenx_arguments, struct rename, "key newkey", RENAME_FROM,
 
 /* The entry as it is under another key of the database: the rows of a collection stay where they
  * are. */
-static struct op renamed(const struct entry *entry, struct slice key)
+static struct op renamed(struct request *rq, const struct entry *entry, struct slice from,
+                         struct slice key)
 {
+    struct collection_head h;
+    bool is_head = collection_head_read(entry->value, &h);
+    /* The sweeper knows its fields that expire by the key. */
+    if (is_head && !h.is_spread && h.expiring > 0) return copy_of(rq, entry, from, key);
     return (struct op){.kind = OP_SET,
                        .key = key,
                        .value = entry->value,
@@ -156,7 +162,7 @@ static enum err rename_key(struct request *rq, bool only_if_absent, bool *is_don
     if (r != OK || there.exists) return r;
     *is_done = true;
     if (slice_eq(a->from, a->to)) return OK;
-    struct op ops[] = {{.kind = OP_DELETE, .key = a->from}, renamed(&entry, a->to)};
+    struct op ops[] = {{.kind = OP_DELETE, .key = a->from}, renamed(rq, &entry, a->from, a->to)};
     return request_commit(rq, ops, 2);
 }
 
