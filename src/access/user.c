@@ -146,7 +146,7 @@ static void user_reset(struct user *u)
 {
     u->is_on = u->is_nopass = false;
     u->payload = PAYLOAD_SANITIZED; /* as in Redis, where a new user has neither word */
-    u->sees_tuples = false;
+    u->sees_tuples = u->goes_on = false;
     u->secret_count = 0;
     selectors_clear(u);
     selector_fini(u->selectors);
@@ -167,6 +167,8 @@ static bool user_rule(struct user *u, struct slice word)
                                                             : PAYLOAD_UNSANITIZED;
     } else if (slice_is_word(word, "VIEW=TUPLES") || slice_is_word(word, "VIEW=PLAIN")) {
         u->sees_tuples = word.len == strlen("view=tuples");
+    } else if (slice_is_word(word, "EXEC=CONTINUE") || slice_is_word(word, "EXEC=ROLLBACK")) {
+        u->goes_on = slice_is_word(word, "EXEC=CONTINUE");
     } else if (slice_is_word(word, "CLEARSELECTORS")) {
         selectors_clear(u);
     } else if (slice_is_word(word, "RESET")) {
@@ -190,6 +192,9 @@ static enum err rule(struct user *u, const struct access_catalog *catalog, struc
     if (slice_has_prefix(word, slice_str("view="))) {
         return error_set(e, ERR_SYNTAX, "a view is plain or tuples");
     }
+    if (slice_has_prefix(word, slice_str("exec="))) {
+        return error_set(e, ERR_SYNTAX, "exec is rollback or continue");
+    }
     return selector_rule(u->selectors, catalog, word, e);
 }
 
@@ -210,6 +215,7 @@ static struct user *user_copy(const struct user *from)
     u->is_nopass = from->is_nopass;
     u->payload = from->payload;
     u->sees_tuples = from->sees_tuples;
+    u->goes_on = from->goes_on;
     for (size_t i = 0; i < from->secret_count; i++) {
         bool is_nopass = u->is_nopass;
         secret_add(u, &from->secrets[i]);
@@ -230,6 +236,7 @@ static void user_take(struct user *u, struct user *changed)
     u->is_nopass = changed->is_nopass;
     u->payload = changed->payload;
     u->sees_tuples = changed->sees_tuples;
+    u->goes_on = changed->goes_on;
     changed->selectors = selectors;
     changed->secrets = secrets;
     u->is_unlimited = false;
@@ -314,6 +321,7 @@ void user_describe(const struct user *u, struct buf *out)
     if (u->is_nopass) buf_append_str(out, " nopass");
     if (payload != NULL) buf_printf(out, " %s", payload);
     if (u->sees_tuples) buf_append_str(out, " view=tuples");
+    if (u->goes_on) buf_append_str(out, " exec=continue");
     for (size_t i = 0; i < u->secret_count; i++) {
         char hex[SECRET_HEX_BYTES + 1];
         secret_to_hex(&u->secrets[i], hex);

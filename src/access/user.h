@@ -20,6 +20,7 @@ struct user {
     bool is_deleted;  /* only those who still hold it know of it */
     uint64_t changes; /* how often it was changed, or deleted */
     enum user_payload payload;
+    bool goes_on;           /* exec=continue: see enum exec_on_error */
     bool sees_tuples;       /* view=tuples: what request/view.h says is on for its connections */
     size_t holders;         /* users_hold; freed with the last one after it was deleted */
     struct secret *secrets; /* owned */

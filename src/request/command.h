@@ -72,6 +72,9 @@ struct line_file;  /* base/line_file.h */
 /* CLIENT VIEW: see view.h. */
 enum key_view { VIEW_OF_USER, VIEW_PLAIN, VIEW_TUPLES };
 
+/* When a command of EXEC fails: nothing of the transaction has happened, or all others have. */
+enum exec_on_error { EXEC_OF_USER, EXEC_ROLLBACK, EXEC_CONTINUE };
+
 enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
 
 /* Why a blocked command is run again. */
@@ -140,7 +143,8 @@ struct client {
     char lib_version[CLIENT_NAME_MAX];
     enum reply_mode reply_mode;
     enum key_view view;
-    bool is_readonly;        /* READONLY: a node that stands by answers its reads */
+    enum exec_on_error exec_on_error; /* CLIENT EXEC-ON-ERROR */
+    bool is_readonly;                 /* READONLY: a node that stands by answers its reads */
     int64_t follow_since_us; /* monotonic: its command waits for following; 0 = none does */
     bool is_no_evict;        /* CLIENT NO-EVICT: it is not closed for want of memory */
     size_t counted_bytes;    /* its part of env->memory.clients (client_memory.c) */
@@ -279,6 +283,7 @@ struct request_settings {
     size_t script_memory_max;       /* bytes that a script may have */
     struct memory_sizes memory;
     bool is_redis_7_4;        /* what redis_version() says */
+    bool exec_continues;      /* exec-on-error: where neither client nor user says */
     unsigned notify_events;   /* enum notify_flag; 0 = nothing is told */
     size_t tracking_keys_max; /* that CLIENT TRACKING remembers; 0 = no bound */
     size_t metrics_names;     /* of queues, indexes and databases, each: src/http/metrics.h */

@@ -6,6 +6,7 @@
  * again from its start. What a command changes of its connection (SELECT, KV.FORMAT) is put back
  * then.
  */
+#include "access/user.h"
 #include "request/args.h"
 #include "request/audit.h"
 #include "request/block.h"
@@ -93,6 +94,26 @@ static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
     }
 }
 
+static bool goes_on(const struct request *rq)
+{
+    const struct client *c = rq->client;
+    if (c->exec_on_error != EXEC_OF_USER) return c->exec_on_error == EXEC_CONTINUE;
+    return rq->env->settings.exec_continues || (c->user != NULL && c->user->goes_on);
+}
+
+/* What a command that failed did is undone, and its error is its reply. False: it cannot be undone,
+ * as it, or an earlier one of them, has flushed a database. */
+static bool exec_pass_over(struct request *rq, struct overlay *o, size_t reply_at,
+                           struct request *inner, enum err r)
+{
+    if (!goes_on(rq) || !engine_undo(o)) return false;
+    permission_hide(inner, r);
+    resp_cut(rq->w, reply_at);
+    inner->error.code = r;
+    resp_error(rq->w, &inner->error);
+    return true;
+}
+
 static void ignore_ready(struct waiter *w)
 {
     (void)w;
@@ -143,6 +164,8 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.overlay = o;
         inner.uuids = uuids;
         inner.depends = 0;
+        size_t reply_at = rq->w->out->len;
+        if (goes_on(rq)) engine_mark(o);
         enum err r = permission_ask(&inner);
         if (r == OK) r = command_call(&inner);
         laps[i] = (struct lap){observe_lap(rq->env), r, inner.ran};
@@ -157,7 +180,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
             rq->error = inner.error;
             return r;
         }
-        if (r != OK) {
+        if (r != OK && !exec_pass_over(rq, o, reply_at, &inner, r)) {
             permission_hide(&inner, r);
             laps_tell(rq, laps, i + 1);
             return exec_refused(rq, i, &inner, r);

@@ -26,6 +26,7 @@ enum config_switch { CONFIG_NO, CONFIG_YES };
 enum config_tls_auth { CONFIG_TLS_AUTH_NO, CONFIG_TLS_AUTH_YES, CONFIG_TLS_AUTH_OPTIONAL };
 enum config_tls_user { CONFIG_TLS_USER_OFF, CONFIG_TLS_USER_CN, CONFIG_TLS_USER_URI };
 enum config_rest_delete { CONFIG_DELETES_PREFIX, CONFIG_DELETES_EXACT };
+enum config_exec { CONFIG_EXEC_ROLLBACK, CONFIG_EXEC_CONTINUE };
 enum config_redis_version { CONFIG_REDIS_7_0, CONFIG_REDIS_7_4 };
 enum config_debug_command { CONFIG_DEBUG_NO, CONFIG_DEBUG_YES, CONFIG_DEBUG_LOCAL };
 
@@ -150,6 +151,7 @@ struct config {
     uint64_t tracking_keys_max; /* 0 = no bound */
     uint64_t notify_events;     /* enum notify_flag */
     enum config_redis_version redis_version;
+    enum config_exec exec_on_error;
     uint64_t latency_threshold_ms; /* 0 = off */
     enum config_switch latency_tracking;
     enum config_switch data_group_access;

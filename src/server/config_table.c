@@ -19,6 +19,7 @@ static const char *const user_words[] = {"off", "cn", "uri", NULL};
 static const char *const delete_words[] = {"prefix", "exact", NULL};
 static const char *const backend_words[] = {"local", "postgresql", NULL};
 static const char *const quorum_words[] = {"quorum", "provider", "async", NULL};
+static const char *const exec_words[] = {"rollback", "continue", NULL};
 static const char *const version_words[] = {REDIS_COMPATIBLE_VERSION, "7.4.0", NULL};
 static const char *const debug_words[] = {"no", "yes", "local", NULL};
 
@@ -244,6 +245,8 @@ static const struct setting settings[] = {
      NULL, MUTABLE, "keys that CLIENT TRACKING remembers; 0 = no bound"},
     {"notify-keyspace-events", SETTING_EVENTS, AT(notify_events), "", 0, 0, NULL, MUTABLE,
      "events of keys that are published: K E g $ x and others as in Redis; \"\" = none"},
+    {"exec-on-error", SETTING_WORD, AT(exec_on_error), "rollback", 0, 0, exec_words, MUTABLE,
+     "when a command of EXEC fails: rollback = nothing has happened, continue = as Redis does it"},
     {"redis-version", SETTING_WORD, AT(redis_version), REDIS_COMPATIBLE_VERSION, 0, 0,
      version_words, MUTABLE,
      "what HELLO and INFO say is the version of Redis; some libraries cache from 7.4.0 on only"},

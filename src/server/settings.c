@@ -241,6 +241,7 @@ void settings_to_env(struct server *s)
     env->settings.script_memory_max = c->script_memory_bytes;
     env->settings.tracking_keys_max = (size_t)c->tracking_keys_max;
     env->settings.notify_events = (unsigned)c->notify_events;
+    env->settings.exec_continues = c->exec_on_error == CONFIG_EXEC_CONTINUE;
     env->settings.is_redis_7_4 = c->redis_version == CONFIG_REDIS_7_4;
     env->settings.latency_threshold_ms = c->latency_threshold_ms;
     env->settings.percentiles = c->percentiles;

@@ -131,11 +131,13 @@ static void reply_selector(struct request *rq, const struct selector *s)
 static void reply_flags(struct request *rq, const struct user *u)
 {
     const char *payload = user_payload_word(u);
-    resp_set(rq->w, 1 + (size_t)u->is_nopass + (payload != NULL) + (size_t)u->sees_tuples);
+    resp_set(rq->w, 1 + (size_t)u->is_nopass + (payload != NULL) + (size_t)u->sees_tuples +
+                       (size_t)u->goes_on);
     resp_bulk_str(rq->w, u->is_on ? "on" : "off");
     if (u->is_nopass) resp_bulk_str(rq->w, "nopass");
     if (payload != NULL) resp_bulk_str(rq->w, payload);
     if (u->sees_tuples) resp_bulk_str(rq->w, "view=tuples");
+    if (u->goes_on) resp_bulk_str(rq->w, "exec=continue");
 }
 
 ARGUMENTS(getuser_arguments, struct one_word, "username",

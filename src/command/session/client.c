@@ -287,25 +287,16 @@ static CLIENT_SUB(
 COMMAND_HELP("connection", CMD_CONNECTION);
 
 static const struct command *const client_subcommands[] = {
-    &client_caching,
-    &client_getname,
-    &client_getredir,
-    &sub_help,
-    &client_id,
-    &client_info,
-    &client_kill,
-    &client_list,
-    &client_no_evict,
-    &client_pause,
-    &client_reply,
-    &client_setinfo,
-    &client_setname,
-    &client_tracking,
-    &client_trackinginfo,
-    &client_unblock,
-    &client_unpause,
-    &client_view,
-    NULL,
+    &client_caching,  &client_exec_on_error,
+    &client_getname,  &client_getredir,
+    &sub_help,        &client_id,
+    &client_info,     &client_kill,
+    &client_list,     &client_no_evict,
+    &client_pause,    &client_reply,
+    &client_setinfo,  &client_setname,
+    &client_tracking, &client_trackinginfo,
+    &client_unblock,  &client_unpause,
+    &client_view,     NULL,
 };
 
 const struct command cmd_client = {

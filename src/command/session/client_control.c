@@ -67,6 +67,26 @@ static enum err unblock_run(struct request *rq)
     return OK;
 }
 
+struct exec_choice {
+    enum exec_on_error mode;
+};
+ARGUMENTS(exec_on_error_arguments, struct exec_choice, "[ROLLBACK | CONTINUE | USER]",
+          ARG_CHOICE(struct exec_choice, mode, {"ROLLBACK", EXEC_ROLLBACK},
+                     {"CONTINUE", EXEC_CONTINUE}, {"USER", EXEC_OF_USER}));
+
+static enum err exec_on_error_run(struct request *rq)
+{
+    static const char *const words[] = {
+        [EXEC_OF_USER] = "user", [EXEC_ROLLBACK] = "rollback", [EXEC_CONTINUE] = "continue"};
+    if (rq->argc == rq->words_before) {
+        resp_bulk_str(rq->w, words[rq->client->exec_on_error]);
+        return OK;
+    }
+    rq->client->exec_on_error = ((const struct exec_choice *)rq->bound)->mode;
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
 struct no_evict {
     bool is_on;
 };
@@ -89,6 +109,9 @@ CLIENT_SUB(unpause, "unpause", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_UN
 CLIENT_SUB(unblock, "unblock", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
            "Ends the waiting of a blocked connection; 1, or 0 when it is not blocked.",
            unblock_arguments);
+CLIENT_SUB(exec_on_error, "exec-on-error", CMD_NO_MULTI | CMD_NODE,
+           "What becomes of a transaction in which a command fails; without a word, it tells.",
+           exec_on_error_arguments);
 CLIENT_SUB(no_evict, "no-evict", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
            "Whether the connection is never closed for want of memory (maxmemory-clients).",
            no_evict_arguments);

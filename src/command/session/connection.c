@@ -253,6 +253,7 @@ static enum err reset_run(struct request *rq)
     c->reply_mode = REPLY_ON;
     c->is_readonly = false;
     c->view = VIEW_OF_USER;
+    c->exec_on_error = EXEC_OF_USER;
     c->queue_prefetch = 0;
     client_login_default(c, rq->env);
     resp_simple(rq->w, "RESET");

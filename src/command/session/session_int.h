@@ -19,7 +19,7 @@ ERR_MUST_USE enum err client_set_name(struct request *rq, struct slice name);
 
 /* client_control.c: subcommands of CLIENT */
 extern const struct command client_reply, client_pause, client_unpause, client_unblock,
-    client_no_evict;
+    client_exec_on_error, client_no_evict;
 /* client_tracking.c: likewise */
 extern const struct command client_tracking, client_trackinginfo, client_caching, client_getredir;
 
