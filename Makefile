@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check analyze docs bench turn-table demo fuzz crash export sim late turns abandon clients model mutants cluster test-cluster deps test-deps \
+LIVE_GOALS := run test check analyze docs bench turn-table demo fuzz crash export sim late turns diff-types abandon clients model mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
@@ -162,7 +162,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
 .PHONY: deb deb-deps package-test uninstall turn-table
-.PHONY: analyze coverage release-notes clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: diff-types analyze coverage release-notes clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
 
@@ -236,6 +236,10 @@ sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
 turns: test-deps ## redis-tests with the bounds of a turn of the loop, on a machine that has nothing else to do
 	@$(PMAKE) test-build
 	@TUPLED_STRICT_TURNS=1 tests/run.sh redis
+
+diff-types: test-deps ## hashes, lists, sets, sorted sets beside a Redis: DIFF_REPLIES (1000000) to random commands of each of DIFF_FAMILIES
+	@$(PMAKE) build/tupled build/asan/redis-tests/test_types_redis
+	@DIFF_RELEASE=1 DIFF_REPLIES=$${DIFF_REPLIES:-1000000} build/asan/redis-tests/test_types_redis
 
 late: test-deps ## redis-tests against a server whose journal and store are late (tests/late)
 	@$(PMAKE) test-build

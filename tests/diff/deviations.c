@@ -1,0 +1,118 @@
+#include "diff/deviations.h"
+
+/* A mistake was made on purpose; that the key is missing or of another type is a second. */
+static bool are_two_mistakes(const struct call *c, const struct reply *ours,
+                             const struct reply *redis)
+{
+    return c->has_mistake && reply_is_error(ours) && reply_is_error(redis) &&
+           !reply_begins(ours, "WRONGTYPE") &&
+           (reply_begins(redis, "WRONGTYPE") || reply_begins(redis, "ERR no such key"));
+}
+
+static bool says_not_allowed(const struct reply *r)
+{
+    if (reply_is_error(r)) return reply_begins(r, "ERR This Redis command is not allowed");
+    for (size_t i = 0; i < r->count; i++) {
+        if (says_not_allowed(r->items[i])) return true;
+    }
+    return false;
+}
+
+static bool is_waiting_in_script(const struct call *c, const struct reply *ours,
+                                 const struct reply *redis)
+{
+    return call_is(c, "EVAL") && !says_not_allowed(ours) && says_not_allowed(redis);
+}
+
+static bool is_bad_index(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    return call_is(c, "LINDEX") && c->has_mistake && redis->is_nil &&
+           reply_begins(ours, "ERR value is not an integer");
+}
+
+static bool says_arity(const struct reply *r)
+{
+    return reply_begins(r, "ERR wrong number of arguments");
+}
+
+static bool says_syntax(const struct reply *r)
+{
+    return reply_begins(r, "ERR syntax error");
+}
+
+static bool is_rank(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    return (call_is(c, "ZRANK") || call_is(c, "ZREVRANK")) && says_arity(redis) &&
+           (says_syntax(ours) || reply_begins(ours, "QUEUED"));
+}
+
+static bool is_long_wait(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    return c->words[0].data[0] == 'B' && reply_begins(ours, "ERR timeout is out of range") &&
+           reply_begins(redis, "ERR timeout is negative");
+}
+
+static struct deviation_row table[DEVIATION_COUNT] = {
+    [DEVIATION_EXEC] = {"EXEC of a command that fails: EXECABORT with its error",
+                        "a transaction happens as a whole, or not at all", REPLY_ROLLED_BACK, NULL,
+                        0},
+    [DEVIATION_SCRIPT] = {"a script that fails has changed nothing",
+                          "a script is a transaction too", REPLY_ROLLED_BACK, NULL, 0},
+    [DEVIATION_WAITING] = {"BLPOP and its like in a script are answered at once",
+                           "as in a transaction; Redis 7.0 refuses them", REPLY_APART,
+                           is_waiting_in_script, 0},
+    [DEVIATION_INDEX] = {"LINDEX of a missing key tells that the index is none",
+                         "all arguments are read before the first key is", REPLY_KNOWN,
+                         is_bad_index, 0},
+    [DEVIATION_ZERO] = {"a score of -0 stays -0", "Redis loses its sign in small sorted sets",
+                        REPLY_KNOWN, NULL, 0},
+    [DEVIATION_RANK] = {"ZRANK and ZREVRANK take WITHSCORE", "as Redis from 7.2 on", REPLY_APART,
+                        is_rank, 0},
+    [DEVIATION_LONG_WAIT] = {"a time to wait that is too long is out of range",
+                             "Redis 7.0 calls it negative", REPLY_KNOWN, is_long_wait, 0},
+    [DEVIATION_MADE_AGAIN] = {"WATCH of a missing key that is made and deleted until EXEC",
+                              "it is as it was; Redis refuses EXEC", REPLY_KNOWN, NULL, 0},
+    [DEVIATION_NO_CHANGE] = {"WATCH of a list of which LTRIM leaves all",
+                             "it is as it was; Redis refuses EXEC", REPLY_KNOWN, NULL, 0},
+    [DEVIATION_STORE] =
+        {"ZUNIONSTORE and its like over a key of another type serve those that wait for the key",
+         "Redis leaves them waiting", REPLY_KNOWN, NULL, 0},
+    [DEVIATION_MISTAKES] = {"a mistake in the words is told before one of a key's type",
+                            "all arguments are read before the first key is", REPLY_KNOWN,
+                            are_two_mistakes, 0},
+};
+
+enum verdict deviation_meet(enum deviation d)
+{
+    table[d].met++;
+    return table[d].verdict;
+}
+
+static enum verdict look_up(struct deviation_row *rows, size_t count, const struct call *c,
+                            const struct reply *ours, const struct reply *redis)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].is == NULL || !rows[i].is(c, ours, redis)) continue;
+        rows[i].met++;
+        return rows[i].verdict;
+    }
+    return REPLY_DIFFERS;
+}
+
+enum verdict deviation_of(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    enum verdict v = look_up(table, DEVIATION_COUNT, c, ours, redis);
+    return v != REPLY_DIFFERS ? v : look_up(deviations_open, deviations_open_count, c, ours, redis);
+}
+
+void deviations_show(FILE *to)
+{
+    for (int i = 0; i < DEVIATION_COUNT; i++) {
+        fprintf(to, "# meant to differ, met %llu times: %s (%s)\n", table[i].met, table[i].what,
+                table[i].why);
+    }
+    for (size_t i = 0; i < deviations_open_count; i++) {
+        const struct deviation_row *row = &deviations_open[i];
+        fprintf(to, "# open, met %llu times: %s (%s)\n", row->met, row->what, row->why);
+    }
+}
