@@ -6,8 +6,8 @@
 part=$scratch/part
 mkdir -p "$part/request" "$part/command/kv"
 
-# What the page says: the file, in the only block of C, and the row.
-sed -n '/^```c$/,/^```$/p' CONTRIBUTING.md | sed '1d;$d' >"$part/command/kv/same.c"
+# What the page says: the file, in the first block of C, and the row.
+awk '/^```c$/ { n++; next } /^```$/ { if (n == 1) exit } n == 1' CONTRIBUTING.md >"$part/command/kv/same.c"
 row=$(sed -n 's/^    \(X(kv_[a-z]*)\)$/\1/p' CONTRIBUTING.md)
 same "the page has a row" "X(kv_same)" "$row"
 awk -v row="$row" '

@@ -16,8 +16,8 @@ struct cursor {
 static double add_scores(enum merge_scores how, double a, double b)
 {
     switch (how) {
-    case SCORES_MIN: return a < b ? a : b;
-    case SCORES_MAX: return a > b ? a : b;
+    case SCORES_MIN: return b < a ? b : a;
+    case SCORES_MAX: return b > a ? b : a;
     case SCORES_SUM: break;
     }
     double sum = a + b;
@@ -27,8 +27,16 @@ static double add_scores(enum merge_scores how, double a, double b)
 static double score_in(const struct merge *m, size_t source, const struct element *x)
 {
     double score = m->sources[source].head.kind == COLLECTION_ZSET ? x->score : 1;
-    if (m->weights == NULL) return score;
-    score *= m->weights[source];
+    return m->weights == NULL ? score : score * m->weights[source];
+}
+
+/* The score so far, with that of the source: of the first one, what is no number (0 times an
+ * infinity) is 0. */
+static double with_source(const struct merge *m, size_t source, const struct element *x,
+                          bool is_first, double so_far)
+{
+    double score = score_in(m, source, x);
+    if (!is_first) return add_scores(m->scores, so_far, score);
     return isnan(score) ? 0 : score;
 }
 
@@ -64,7 +72,8 @@ static enum err probe(struct merge *m, size_t from, size_t *cap, struct error *e
         r = element_walk_next(&w, &x, &is_end, e);
         if (r != OK || is_end) break;
         double score = 0;
-        for (size_t i = 0; i < m->count && r == OK && is_kept; i++) {
+        for (size_t k = 0; k < m->count && r == OK && is_kept; k++) {
+            size_t i = m->order[k];
             struct element other = x;
             bool found = true;
             if (i != from) r = collection_find(&m->sources[i], x.name, &found, &other, e);
@@ -73,8 +82,7 @@ static enum err probe(struct merge *m, size_t from, size_t *cap, struct error *e
                 if (i == from) score = score_in(m, i, &x);
             } else {
                 is_kept = found;
-                double one = found ? score_in(m, i, &other) : 0;
-                score = i == 0 ? one : add_scores(m->scores, score, one);
+                if (found) score = with_source(m, i, &other, k == 0, score);
             }
         }
         if (r == OK && is_kept) add(m, cap, x.name, score);
@@ -109,11 +117,11 @@ static enum err take(struct merge *m, struct cursor *cursors, size_t *cap, struc
     bool is_in_first = false;
     double score = 0;
     enum err r = OK;
-    for (size_t i = 0; i < m->count && r == OK; i++) {
+    for (size_t k = 0; k < m->count && r == OK; k++) {
+        size_t i = m->order[k];
         struct cursor *c = &cursors[i];
         if (c->is_end || !slice_eq(c->at.name, name)) continue;
-        double one = score_in(m, i, &c->at);
-        score = in == 0 ? one : add_scores(m->scores, score, one);
+        score = with_source(m, i, &c->at, in == 0, score);
         is_in_first = is_in_first || i == 0;
         in++;
         r = step(c, e);
@@ -154,6 +162,20 @@ static enum err walk_all(struct merge *m, size_t *cap, struct error *e)
     return r;
 }
 
+/* Scores are added from the smallest source on, as in Redis: of fractions the order matters. */
+static void order_sources(struct merge *m)
+{
+    m->order = arena_alloc(m->sources[0].view->arena, m->count * sizeof *m->order);
+    for (size_t i = 0; i < m->count; i++) {
+        size_t at = i;
+        for (; at > 0 && m->kind != MERGE_DIFF; at--) {
+            if (m->sources[m->order[at - 1]].head.count <= m->sources[i].head.count) break;
+            m->order[at] = m->order[at - 1];
+        }
+        m->order[at] = i;
+    }
+}
+
 enum err merge_run(struct merge *m, struct error *e)
 {
     uint64_t sum = 0;
@@ -161,6 +183,7 @@ enum err merge_run(struct merge *m, struct error *e)
     size_t cap = 0;
     m->items = NULL;
     m->item_count = 0;
+    order_sources(m);
     for (size_t i = 0; i < m->count; i++) {
         sum += m->sources[i].head.count;
         if (m->sources[i].head.count < m->sources[smallest].head.count) smallest = i;

@@ -15,7 +15,8 @@ struct merge {
     size_t count;
     const double *weights; /* of each source; NULL = 1 */
     enum merge_scores scores;
-    uint64_t max; /* of results; 0 = all */
+    uint64_t max;  /* of results; 0 = all */
+    size_t *order; /* made of the sources: in which their scores are added */
     /* results, in the arena of the view; in the order of names */
     struct element *items;
     size_t item_count;

@@ -187,6 +187,10 @@ enum err lines_run(struct request *rq, const struct line_command *x)
         enum err r = x->attempt(rq, x, &is_done);
         if (r != OK || is_done) return r;
     }
+    if (rq->overlay != NULL && x->is_one) {
+        resp_nil(rq->w);
+        return OK;
+    }
     if (rq->overlay != NULL || end != BLOCK_GOES_ON) {
         resp_nil_array(rq->w);
         return OK;

@@ -35,6 +35,7 @@ struct line_command {
     unsigned how[2];           /* of `attempt`: whatever it means there */
     uint64_t count;            /* likewise */
     int64_t timeout_ms;        /* 0 = for ever */
+    bool is_one;               /* its reply is one element: so is its nil, where it cannot wait */
 };
 
 /* Attempts, and waits. ERR_WAIT: to be called again. The reply when its time is over: nil. */

@@ -25,7 +25,7 @@ static const struct {
     {"SSCAN", RULE_SCAN},
     {"HRANDFIELD", RULE_ANY_ORDER},
     {"ZRANDMEMBER", RULE_ANY_ORDER},
-    {"ZSCAN", RULE_SCAN},
+    {"ZSCAN", RULE_SCAN_SCORES},
     {"KEYS", RULE_ANY_ORDER},
     {"TTL", RULE_TIME},
     {"PTTL", RULE_TIME},
@@ -107,13 +107,15 @@ static void sort(struct reply *r, enum rule rule)
     if (rule == RULE_ANY_PAIRS && r->count % 2 == 0)
         qsort(r->items, r->count / 2, 2 * sizeof *r->items, by_order_of_pairs);
     if (rule == RULE_SCAN && r->count == 2) sort(r->items[1], RULE_ANY_ORDER);
+    if (rule == RULE_SCAN_SCORES && r->count == 2) sort(r->items[1], RULE_ANY_PAIRS);
 }
 
 static bool texts_are_same(enum rule rule, const struct reply *ours, const struct reply *redis)
 {
     if (slice_eq(ours->text, redis->text)) return true;
     bool is_value = ours->type == '$' || ours->type == ',';
-    if (rule == RULE_SCORES) return is_value && numbers_are_same(ours->text, redis->text);
+    bool has_scores = rule == RULE_SCORES || rule == RULE_SCAN_SCORES;
+    if (has_scores) return is_value && numbers_are_same(ours->text, redis->text);
     if (rule == RULE_ENCODING) return ours->type == '$';
     long long a = reply_integer(ours);
     long long b = reply_integer(redis);

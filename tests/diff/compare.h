@@ -11,10 +11,12 @@ enum rule {
     RULE_EXACT,
     RULE_ANY_ORDER, /* of the elements */
     RULE_ANY_PAIRS, /* of pairs of elements */
-    RULE_SCAN,      /* of the elements in the second element; the cursor is 0 */
-    RULE_SCORES,    /* numbers in texts are compared as doubles */
-    RULE_TIME,      /* may differ by what a machine may take */
-    RULE_ENCODING,  /* names of a type's own encodings */
+    RULE_SCAN,
+    RULE_SCAN_SCORES,
+    /* of ZSCAN: members with scores */ /* of the elements in the second element; the cursor is 0 */
+    RULE_SCORES,                        /* numbers in texts are compared as doubles */
+    RULE_TIME,                          /* may differ by what a machine may take */
+    RULE_ENCODING,                      /* names of a type's own encodings */
 };
 
 enum rule rule_of(const struct call *c);

@@ -26,6 +26,8 @@ static bool is_waiting_in_script(const struct call *c, const struct reply *ours,
 
 static bool is_bad_index(const struct call *c, const struct reply *ours, const struct reply *redis)
 {
+    bool is_scan = call_is(c, "HSCAN") || call_is(c, "SSCAN") || call_is(c, "ZSCAN");
+    if (is_scan) return c->has_mistake && reply_is_error(ours) && redis->count == 2;
     return call_is(c, "LINDEX") && c->has_mistake && redis->is_nil &&
            reply_begins(ours, "ERR value is not an integer");
 }
@@ -61,9 +63,9 @@ static struct deviation_row table[DEVIATION_COUNT] = {
     [DEVIATION_WAITING] = {"BLPOP and its like in a script are answered at once",
                            "as in a transaction; Redis 7.0 refuses them", REPLY_APART,
                            is_waiting_in_script, 0},
-    [DEVIATION_INDEX] = {"LINDEX of a missing key tells that the index is none",
-                         "all arguments are read before the first key is", REPLY_KNOWN,
-                         is_bad_index, 0},
+    [DEVIATION_INDEX] =
+        {"LINDEX, HSCAN, SSCAN, ZSCAN of a missing key tell what is wrong in the words",
+         "all arguments are read before the first key is", REPLY_KNOWN, is_bad_index, 0},
     [DEVIATION_ZERO] = {"a score of -0 stays -0", "Redis loses its sign in small sorted sets",
                         REPLY_KNOWN, NULL, 0},
     [DEVIATION_RANK] = {"ZRANK and ZREVRANK take WITHSCORE", "as Redis from 7.2 on", REPLY_APART,

@@ -167,9 +167,7 @@ static void add_word(struct maker *m, char letter)
         "0", "-7", "3", "12",  "2000000000",          "70000"};
     static const char *const floats[] = {"1",   "0.5",  "-1.25",  "1e5",
                                          "0.1", "-0.1", "3.0e-3", "1e17"};
-    /* 0 and inf are left out: a score that becomes no number by its weight is 0, but in the second
-     * set of an intersection in Redis: there the sum is 0, and MIN and MAX pass over it. */
-    static const char *const weights[] = {"1", "2", "0.5", "-1", "-3.25", "1e200"};
+    static const char *const weights[] = {"1", "2", "0.5", "-1", "-3.25", "1e200", "0", "inf"};
     static const char *const offsets[] = {"0", "1", "2", "-1", "5", "30"};
     static const char *const ranks[] = {"1", "-1", "2", "-2", "10"};
     switch (letter) {

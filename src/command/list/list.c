@@ -85,9 +85,14 @@ struct pop {
     struct slice key;
     int64_t count; /* -1 = not given */
 };
-#define POP_COUNT_WRONG "value is out of range, must be positive"
-ARGUMENTS(pop_arguments, struct pop, "key [count]", ARG_KEY(struct pop, key, "key", 0),
-          ARG_INTEGER_OR(struct pop, count, "count", 0, INT64_MAX, -1, POP_COUNT_WRONG));
+#define POP_ARGUMENTS(id, word)                                                                    \
+    ARGUMENTS_WITH(id, struct pop, "key [count]",                                                  \
+                   WITH(.refusal = "wrong number of arguments for '" word "' command"),            \
+                   ARG_KEY(struct pop, key, "key", 0),                                             \
+                   ARG_INTEGER_OR(struct pop, count, "count", 0, INT64_MAX, -1,                    \
+                                  "value is out of range, must be positive"))
+POP_ARGUMENTS(lpop_arguments, "lpop");
+POP_ARGUMENTS(rpop_arguments, "rpop");
 
 static enum err pop(struct request *rq, enum list_end end)
 {
@@ -115,7 +120,7 @@ static enum err lpop_run(struct request *rq)
     return pop(rq, LIST_LEFT);
 }
 LIST_COMMAND(lpop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the first element off a list, or the first ones.", pop_arguments,
+             "Takes the first element off a list, or the first ones.", lpop_arguments,
              "The element, or nil; with `count` an array of at most so many.", lpop_run);
 
 static enum err rpop_run(struct request *rq)
@@ -123,7 +128,7 @@ static enum err rpop_run(struct request *rq)
     return pop(rq, LIST_RIGHT);
 }
 LIST_COMMAND(rpop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the last element off a list, or the last ones.", pop_arguments,
+             "Takes the last element off a list, or the last ones.", rpop_arguments,
              "The element, or nil; with `count` an array of at most so many.", rpop_run);
 
 /* ---- LMOVE, RPOPLPUSH ---- */

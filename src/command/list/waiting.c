@@ -22,7 +22,8 @@ struct lmpop {
     ARG_COUNT_ALWAYS("numkeys", 1, INT64_MAX, "numkeys should be greater than 0", "syntax error")
 #define MPOP_WORDS                                                                                 \
     NUMKEYS, ARG_KEYS(struct lmpop, keys, "key", KEY_RW | KEY_ACCESS | KEY_DELETE),                \
-        ARG_LIST_END(struct lmpop, end, "where"),                                                  \
+        {ARG_ONE(struct lmpop, end, enum list_end, "where", arg_kind_list_end),                    \
+         .missing = "syntax error"},                                                               \
         ARG_INTEGER_OR(struct lmpop, count, "COUNT", 1, INT64_MAX, 1,                              \
                        "count should be greater than 0")
 ARGUMENTS(lmpop_arguments, struct lmpop, "numkeys key [key ...] where [COUNT count]", MPOP_WORDS);
@@ -169,6 +170,7 @@ static enum err blmove_run(struct request *rq)
                              .kind = COLLECTION_LIST,
                              .to = a->move.to,
                              .how = {a->move.take, a->move.put},
+                             .is_one = true,
                              .timeout_ms = a->timeout_ms};
     return lines_run(rq, &x);
 }

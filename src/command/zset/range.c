@@ -21,7 +21,8 @@ static enum err read_bound(struct request *rq, struct slice word, double *score,
 {
     *is_open = word.len > 0 && word.data[0] == '(';
     if (*is_open) word = slice_of(word.data + 1, word.len - 1);
-    if (float_text_read(word, score)) return OK;
+    *score = 0; /* of no digits, as in Redis */
+    if (word.len == 0 || float_text_read(word, score)) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "min or max is not a float");
 }
 

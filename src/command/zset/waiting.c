@@ -17,15 +17,26 @@ struct zmpop {
     int is_max;
     int64_t count, timeout_ms;
 };
+static enum err read_side(struct request *rq, const struct argument *a, struct slice word, void *to)
+{
+    int is_max = slice_is_word(word, "MAX");
+    (void)a;
+    if (!is_max && !slice_is_word(word, "MIN")) {
+        return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    }
+    memcpy(to, &is_max, sizeof is_max);
+    return OK;
+}
+static const struct argument_kind side_kind = {.read = read_side, .syntax = "<MIN | MAX>"};
+
 #define MPOP_WORDS                                                                                 \
     ARG_COUNT_ALWAYS("numkeys", 1, INT64_MAX, "numkeys should be greater than 0", "syntax error"), \
         ARG_KEYS(struct zmpop, keys, "key", KEY_RW | KEY_ACCESS | KEY_DELETE),                     \
-        ARG_CHOICE(struct zmpop, is_max, {"MIN", 0}, {"MAX", 1}),                                  \
+        {ARG_ONE(struct zmpop, is_max, int, "where", side_kind), .missing = "syntax error"},       \
         ARG_INTEGER_OR(struct zmpop, count, "COUNT", 1, INT64_MAX, 1,                              \
                        "count should be greater than 0")
-ARGUMENTS(zmpop_arguments, struct zmpop, "numkeys key [key ...] <MIN | MAX> [COUNT count]",
-          MPOP_WORDS);
-ARGUMENTS(bzmpop_arguments, struct zmpop, "timeout numkeys key [key ...] <MIN | MAX> [COUNT count]",
+ARGUMENTS(zmpop_arguments, struct zmpop, "numkeys key [key ...] where [COUNT count]", MPOP_WORDS);
+ARGUMENTS(bzmpop_arguments, struct zmpop, "timeout numkeys key [key ...] where [COUNT count]",
           ARG_SECONDS(struct zmpop, timeout_ms, "timeout"), MPOP_WORDS);
 
 static enum err mpop_attempt(struct request *rq, const struct line_command *x, bool *is_done)

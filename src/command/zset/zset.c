@@ -76,7 +76,9 @@ static enum err check_zadd(struct request *rq, void *bound)
     return OK;
 }
 ARGUMENTS(score_member_arguments, struct element, "score member",
-          ARG_WORD(struct element, value, "score"), ARG_WORD(struct element, name, "member"));
+          ARG_WORD(struct element, value, "score"),
+          {ARG_ONE(struct element, name, struct slice, "member", arg_kind_word),
+           .missing = "syntax error"});
 ARGUMENTS_WITH(zadd_arguments, struct zadd, "key [NX] [XX] [GT] [LT] [CH] [INCR] pair [pair ...]",
                WITH(.check = check_zadd), ARG_KEY(struct zadd, key, "key", 0),
                ARG_FLAG(struct zadd, nx, "NX"), ARG_FLAG(struct zadd, xx, "XX"),
