@@ -322,7 +322,8 @@ static enum err read_seconds(struct request *rq, const struct argument *a, struc
     if (seconds * 1000 > TIMEOUT_MAX_MS) {
         return error_set(&rq->error, ERR_SYNTAX, "timeout is out of range");
     }
-    int64_t ms = (int64_t)ceil(seconds * 1000);
+    double up = ceil(seconds * 1000);
+    int64_t ms = (int64_t)up;
     memcpy(to, &ms, sizeof ms);
     return OK;
 }
