@@ -53,6 +53,9 @@ bool collections_turn(struct collections *x);
 /* Spread collections there are, and bytes of memory that knowing their keys takes: for INFO. */
 size_t collections_spread(const struct collections *x, size_t *memory);
 
+/* Bytes of the counted indexes, and how many there are: for INFO. */
+size_t collections_counted(const struct collections *x, size_t *count);
+
 struct collection {
     struct collections *all;
     struct view *view;

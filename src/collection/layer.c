@@ -214,6 +214,11 @@ bool collections_turn(struct collections *x)
     return counted_indexes_turn(x->indexes);
 }
 
+size_t collections_counted(const struct collections *x, size_t *count)
+{
+    return counted_indexes_bytes(x->indexes, count);
+}
+
 size_t collections_spread(const struct collections *x, size_t *memory)
 {
     struct hash_bag *bag;

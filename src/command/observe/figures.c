@@ -300,6 +300,11 @@ const struct figure figure_list[] = {
            "1 while what was removed at once is freed on the disk.")},
 
     TITLE("Cache"),
+    {FIELD("collections_spread", collections)},
+    {FIELD("collections_memory", collections_bytes)},
+    {FIELD("counted_indexes", counted)},
+    {FIELD("counted_memory", counted_bytes)},
+    {FIELD("clients_in_lines", in_lines)},
     {FIELD("cache_bytes", backend.cache_bytes),
      GAUGE(CACHE_BYTES, "tupled_cache_bytes", "Memory of the cache of entries.")},
     {FIELD("cache_entries", backend.cache_entries),

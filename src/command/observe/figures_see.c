@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "command/observe/figures.h"
 #include "request/backup.h"
+#include "request/lines.h"
 #include "request/stats.h"
 
 /* ---- members ---- */
@@ -136,6 +137,13 @@ static void see_data(struct figures *f, const struct env *env)
     const struct db *db = env->db;
     const struct backend_stats *s = &f->backend;
     struct databases_totals databases;
+    size_t bytes = 0;
+    size_t counted = 0;
+    f->collections = collections_spread(db->collections, &bytes);
+    f->collections_bytes = bytes;
+    f->counted_bytes = collections_counted(db->collections, &counted);
+    f->counted = counted;
+    f->in_lines = lines_count(env);
     backend_stats(engine_backend(db->engine), &f->backend);
     queues_totals(db->queues, &f->queues);
     indexes_totals(db->indexes, &f->indexes);
