@@ -63,7 +63,7 @@ static size_t plain(const char *digits, int count, int exponent, char *out)
     if (exponent >= 0 && size < count + 7) {
         memcpy(out, digits, (size_t)count);
         memset(out + count, '0', (size_t)exponent);
-        return (size_t)(count + exponent);
+        return (size_t)count + (size_t)exponent;
     }
     if (exponent >= 0 || (exponent <= -7 && size >= 4)) return 0;
     int point = count + exponent; /* digits before it */

@@ -2,6 +2,7 @@
 #include "collection/collection_int.h"
 #include "collection/index.h"
 
+#include <math.h>
 #include <string.h>
 
 #define ITEMS_SPARE 8
@@ -309,8 +310,8 @@ static bool is_no_change(const struct collection *c, const struct element *old,
                          const struct element *x)
 {
     if (c->head.kind == COLLECTION_SET) return true;
-    return c->head.kind == COLLECTION_ZSET &&
-           memcmp(&old->score, &x->score, sizeof old->score) == 0;
+    return c->head.kind == COLLECTION_ZSET && old->score == x->score &&
+           signbit(old->score) == signbit(x->score);
 }
 
 enum err collection_put(struct collection *c, const struct element *x, bool *was_there,

@@ -224,11 +224,9 @@ static enum err attempt_for(struct lines *x, struct wait *w, struct slice key, b
     what.keys = (struct slices){.items = &key, .count = 1};
     *is_done = false;
     enum err r = what.attempt(&rq, &what, is_done);
-    if (r != OK && r != ERR_WAIT && r != ERR_TYPE) { /* told to the client, who waits no longer */
-        buf_clear(&w->reply, SIZE_MAX);
-        resp_error(&writer, &rq.error);
-        *is_done = true;
-    } else if (r == ERR_TYPE && what.to.len > 0) { /* what it moves to is something else */
+    /* Told to the client, who waits no longer; of another type may be what it moves to. */
+    bool is_told = r != OK && r != ERR_WAIT && (r != ERR_TYPE || what.to.len > 0);
+    if (is_told) {
         buf_clear(&w->reply, SIZE_MAX);
         resp_error(&writer, &rq.error);
         *is_done = true;
