@@ -140,7 +140,7 @@ enum verdict compare_replies(const struct call *c, struct reply *ours, struct re
 {
     if (ours == NULL || redis == NULL) return REPLY_DIFFERS;
     if (replies_are_same(rule_of(c), ours, redis)) {
-        bool is_half_done = call_is(c, "EVAL") && reply_is_error(ours);
+        bool is_half_done = call_is(c, "EVAL") && reply_says_error(ours);
         return is_half_done ? deviation_meet(DEVIATION_SCRIPT) : REPLY_SAME;
     }
     return deviation_of(c, ours, redis);
@@ -167,7 +167,7 @@ static enum verdict compare_failed(const struct call *c, size_t at, struct reply
 {
     if (at >= redis->count) return REPLY_DIFFERS;
     for (size_t i = 0; i < at; i++) {
-        if (reply_is_error(redis->items[i])) return REPLY_DIFFERS;
+        if (reply_says_error(redis->items[i])) return REPLY_DIFFERS;
     }
     return compare_replies(c, error, redis->items[at]) == REPLY_DIFFERS
                ? REPLY_DIFFERS

@@ -4,14 +4,14 @@
 static bool are_two_mistakes(const struct call *c, const struct reply *ours,
                              const struct reply *redis)
 {
-    return c->has_mistake && reply_is_error(ours) && reply_is_error(redis) &&
+    return c->has_mistake && reply_says_error(ours) && reply_says_error(redis) &&
            !reply_begins(ours, "WRONGTYPE") &&
            (reply_begins(redis, "WRONGTYPE") || reply_begins(redis, "ERR no such key"));
 }
 
 static bool says_not_allowed(const struct reply *r)
 {
-    if (reply_is_error(r)) return reply_begins(r, "ERR This Redis command is not allowed");
+    if (reply_says_error(r)) return reply_begins(r, "ERR This Redis command is not allowed");
     for (size_t i = 0; i < r->count; i++) {
         if (says_not_allowed(r->items[i])) return true;
     }
@@ -27,7 +27,7 @@ static bool is_waiting_in_script(const struct call *c, const struct reply *ours,
 static bool is_bad_index(const struct call *c, const struct reply *ours, const struct reply *redis)
 {
     bool is_scan = call_is(c, "HSCAN") || call_is(c, "SSCAN") || call_is(c, "ZSCAN");
-    if (is_scan) return c->has_mistake && reply_is_error(ours) && redis->count == 2;
+    if (is_scan) return c->has_mistake && reply_says_error(ours) && redis->count == 2;
     return call_is(c, "LINDEX") && c->has_mistake && redis->is_nil &&
            reply_begins(ours, "ERR value is not an integer");
 }

@@ -178,7 +178,7 @@ bool peer_has_more(const struct peer *p)
 
 /* ---- replies ---- */
 
-bool reply_is_error(const struct reply *r)
+bool reply_says_error(const struct reply *r)
 {
     return r->type == '-';
 }

@@ -37,7 +37,7 @@ struct reply *peer_ask(struct peer *p, struct arena *arena, const char *words);
 /* Is there something to read now? */
 bool peer_has_more(const struct peer *p);
 
-bool reply_is_error(const struct reply *r);
+bool reply_says_error(const struct reply *r);
 /* Does the text begin so? */
 bool reply_begins(const struct reply *r, const char *prefix);
 /* Its value where it is a number; else 0. */
