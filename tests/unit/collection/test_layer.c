@@ -1,0 +1,461 @@
+/* layer: whatever overwrites or deletes the key of a spread collection, its rows and its owner row
+ * go with it, and nothing else does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "collection/copy.h"
+#include "collection/list.h"
+#include "unit/collection/collection_help.h"
+
+#define MANY 100 /* elements: more than a packed one has */
+
+static const enum collection_kind kinds[] = {COLLECTION_HASH, COLLECTION_LIST, COLLECTION_SET,
+                                             COLLECTION_ZSET};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+/* ---- the doors ---- */
+
+struct door {
+    struct slice key, other; /* `other`: a spread collection too, or what becomes one */
+    enum collection_kind kind;
+};
+
+static struct op set_op(struct slice key)
+{
+    return (struct op){.kind = OP_SET, .key = key, .value = slice_str("\x01")};
+}
+
+static void by_set(struct cbench *t, struct door *d)
+{
+    struct op op = set_op(d->key);
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+}
+
+static void by_set_if_present(struct cbench *t, struct door *d)
+{
+    struct op op = set_op(d->key);
+    op.condition = IF_PRESENT;
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    assert_true(op.is_met);
+}
+
+static void by_delete(struct cbench *t, struct door *d)
+{
+    struct op op = {.kind = OP_DELETE, .key = d->key, .counts_live = true};
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    assert_true(op.is_met);
+}
+
+static void by_blind_delete(struct cbench *t, struct door *d)
+{
+    struct op op = {.kind = OP_DELETE, .key = d->key};
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+}
+
+static void by_expire_in_the_past(struct cbench *t, struct door *d)
+{
+    struct op op = {.kind = OP_EXPIRE, .key = d->key, .ttl = TTL_AFTER, .ttl_ms = -1};
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+}
+
+static void by_expiry(struct cbench *t, struct door *d)
+{
+    struct op op = {.kind = OP_EXPIRE, .key = d->key, .ttl = TTL_AT, .ttl_ms = START_MS + 10};
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    cbench_at(t, 11);
+    assert_false(cbench_stored(t, d->key).exists);
+}
+
+/* It has expired and is there still when another takes its place. */
+static void by_another_after_expiry(struct cbench *t, struct door *d)
+{
+    struct op op = {.kind = OP_EXPIRE, .key = d->key, .ttl = TTL_AT, .ttl_ms = START_MS + 10};
+    engine_set_active_expire(t->g, false);
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    cbench_at(t, 11);
+    assert_true(cbench_stored(t, d->key).exists);
+    cbench_fill(t, d->key, COLLECTION_SET, 0, 2);
+    engine_set_active_expire(t->g, true);
+}
+
+static enum err offer(struct cbench *t, struct view *v, void *arg)
+{
+    struct door *d = arg;
+    (void)t;
+    view_offer(v, d->key, slice_str("\x02"));
+    return OK;
+}
+
+static void by_an_offer(struct cbench *t, struct door *d)
+{
+    assert_int_equal(cbench_commit(t, offer, d), OK);
+    assert_int_equal(cbench_stored(t, d->key).value.len, 1);
+}
+
+static void by_flush(struct cbench *t, struct door *d)
+{
+    (void)d;
+    assert_int_equal(cbench_flush(t, 0, false), OK);
+}
+
+static void by_drop(struct cbench *t, struct door *d)
+{
+    (void)d;
+    assert_int_equal(cbench_flush(t, 0, true), OK);
+}
+
+static enum err clear(struct cbench *t, struct view *v, void *arg)
+{
+    struct door *d = arg;
+    struct collection c;
+    enum err r = collection_open(t->all, v, d->key, d->kind, &c, &t->e);
+    if (r != OK) return r;
+    collection_clear(&c);
+    return collection_save(&c, &t->e);
+}
+
+static void by_clear(struct cbench *t, struct door *d)
+{
+    assert_int_equal(cbench_commit(t, clear, d), OK);
+    assert_false(cbench_stored(t, d->key).exists);
+}
+
+static enum err store(struct cbench *t, struct view *v, void *arg)
+{
+    struct door *d = arg;
+    struct collection c;
+    enum err r = OK;
+    collection_begin(t->all, v, d->key, COLLECTION_ZSET, &c);
+    for (unsigned i = 0; i < MANY && r == OK; i++) {
+        struct element x = {.name = cbench_text(t, "s%u", i), .score = i};
+        bool was_there = false;
+        r = collection_put(&c, &x, &was_there, NULL, &t->e);
+    }
+    return r == OK ? collection_replace(&c, &t->e) : r;
+}
+
+static void by_store(struct cbench *t, struct door *d)
+{
+    assert_int_equal(cbench_commit(t, store, d), OK);
+}
+
+static enum err store_nothing(struct cbench *t, struct view *v, void *arg)
+{
+    struct door *d = arg;
+    struct collection c;
+    collection_begin(t->all, v, d->key, COLLECTION_SET, &c);
+    return collection_replace(&c, &t->e);
+}
+
+static void by_store_of_nothing(struct cbench *t, struct door *d)
+{
+    assert_int_equal(cbench_commit(t, store_nothing, d), OK);
+    assert_false(cbench_stored(t, d->key).exists);
+}
+
+/* RENAME: what is at `other` comes to the key. */
+static void by_rename(struct cbench *t, struct door *d)
+{
+    struct entry there = cbench_stored(t, d->other);
+    struct op ops[] = {{.kind = OP_SET, .key = d->key, .value = there.value},
+                       {.kind = OP_DELETE, .key = d->other}};
+    assert_int_equal(cbench_run(t, 0, ops, 2), OK);
+}
+
+static void by_copy(struct cbench *t, struct door *d)
+{
+    struct collection_copy x = {
+        .all = t->all, .from = d->other, .to = d->key, .entry = cbench_stored(t, d->other)};
+    struct op op = collection_copy_op(&x);
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    assert_true(op.is_met);
+}
+
+static enum err dump(struct cbench *t, struct view *v, void *arg)
+{
+    struct door *d = arg;
+    struct collection c;
+    struct buf out;
+    bool is_one = false;
+    enum err r = collection_look(t->all, v, d->other, &c, &is_one, &t->e);
+    buf_init(&out);
+    if (r == OK) r = collection_dump(&c, &out, &t->e);
+    if (r == OK) d->other = arena_copy(&t->arena, buf_slice(&out));
+    buf_fini(&out);
+    return r;
+}
+
+static void by_restore(struct cbench *t, struct door *d)
+{
+    assert_int_equal(cbench_read(t, dump, d), OK);
+    struct collection_restore x = {.all = t->all, .to = d->key, .head = d->other};
+    struct op op = collection_restore_op(&x);
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+}
+
+static void by_several_operations(struct cbench *t, struct door *d)
+{
+    struct op ops[] = {{.kind = OP_DELETE, .key = d->key},
+                       set_op(d->key),
+                       {.kind = OP_DELETE, .key = d->key},
+                       set_op(d->key)};
+    assert_int_equal(cbench_run(t, 0, ops, 4), OK);
+}
+
+static enum err delete_key(struct cbench *t, struct view *v, void *arg)
+{
+    struct door *d = arg;
+    (void)t;
+    view_delete(v, d->key);
+    return OK;
+}
+
+/* In one EXEC: away, another there, away, another there. */
+static enum err again_and_again(struct cbench *t, struct overlay *o, void *arg)
+{
+    enum err r = OK;
+    for (int i = 0; i < 2 && r == OK; i++) {
+        r = cbench_evaluate(t, o, 0, delete_key, arg);
+        if (r == OK) r = cbench_evaluate(t, o, 0, store, arg);
+    }
+    return r;
+}
+
+static void by_several_in_one_transaction(struct cbench *t, struct door *d)
+{
+    assert_int_equal(cbench_transact(t, again_and_again, d), OK);
+}
+
+/* MOVE: its rows are made again in another database. */
+static enum err move(struct cbench *t, struct overlay *o, void *arg)
+{
+    struct door *d = arg;
+    struct entry there = cbench_stored(t, d->key);
+    struct collection_copy x = {
+        .all = t->all, .from = d->key, .to = cbench_key(t, 1, "moved"), .entry = there};
+    struct op copy = collection_copy_op(&x);
+    struct op away = {.kind = OP_DELETE, .key = d->key};
+    struct txn to = {.overlay = o, .database = 1, .ops = &copy, .count = 1, .arena = &t->arena};
+    struct txn from = {.overlay = o, .database = 0, .ops = &away, .count = 1, .arena = &t->arena};
+    struct waiter w = {0};
+    enum err r = engine_commit(t->g, &to, &w, &t->e);
+    return r == OK ? engine_commit(t->g, &from, &w, &t->e) : r;
+}
+
+static void by_move(struct cbench *t, struct door *d)
+{
+    assert_int_equal(cbench_transact(t, move, d), OK);
+    struct collection_head h;
+    assert_true(cbench_is_spread(t, cbench_key(t, 1, "moved"), &h));
+    assert_int_equal(cbench_flush(t, 1, false), OK);
+}
+
+static const struct {
+    const char *name;
+    void (*open)(struct cbench *t, struct door *d);
+    unsigned spread; /* collections that are spread afterwards, with `other` */
+} doors[] = {
+    {"SET", by_set, 1},
+    {"SET XX", by_set_if_present, 1},
+    {"DEL", by_delete, 1},
+    {"KV.DEL", by_blind_delete, 1},
+    {"EXPIRE in the past", by_expire_in_the_past, 1},
+    {"expiry", by_expiry, 1},
+    {"another after expiry", by_another_after_expiry, 1},
+    {"UNDELIVERED", by_an_offer, 1},
+    {"FLUSHDB", by_flush, 0},
+    {"drop", by_drop, 0},
+    {"the last element", by_clear, 1},
+    {"STORE", by_store, 2},
+    {"STORE of nothing", by_store_of_nothing, 1},
+    {"RENAME", by_rename, 1},
+    {"COPY", by_copy, 2},
+    {"RESTORE", by_restore, 2},
+    {"several operations", by_several_operations, 1},
+    {"EXEC", by_several_in_one_transaction, 2},
+    {"MOVE", by_move, 1},
+};
+#define DOORS (sizeof doors / sizeof doors[0])
+
+enum when { AT_ONCE, AFTER_RESTART, AFTER_CRASH, BEFORE_OWNERS_ARE_READ, WHENS };
+
+static void come_back(struct cbench *t, enum when when)
+{
+    if (when == AFTER_RESTART || when == BEFORE_OWNERS_ARE_READ) cbench_restart(t);
+    if (when == AFTER_CRASH) cbench_crash(t);
+    if (when != BEFORE_OWNERS_ARE_READ) cbench_settle(t);
+}
+
+static void try_door(size_t door, enum collection_kind kind, enum when when)
+{
+    struct cbench t;
+    struct collection_head h;
+    size_t memory = 0;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    struct door d = {
+        .key = cbench_key(&t, 0, "k"), .other = cbench_key(&t, 0, "other"), .kind = kind};
+    cbench_fill(&t, d.key, kind, 0, MANY);
+    cbench_fill(&t, d.other, kind, 50, MANY);
+    assert_true(cbench_is_spread(&t, d.key, &h));
+    assert_int_equal(cbench_audit(&t), 2);
+    come_back(&t, when);
+    doors[door].open(&t, &d);
+    size_t spread = cbench_audit_clean(&t);
+    if (spread != doors[door].spread) {
+        fail_msg("%s of a %s leaves %zu", doors[door].name, collection_kind_name(kind), spread);
+    }
+    cbench_restart(&t);
+    assert_int_equal(cbench_audit_clean(&t), spread);
+    assert_int_equal(collections_spread(t.all, &memory), spread);
+    cbench_close(&t);
+}
+
+static void nothing_stays_of_a_collection_by_whatever_door_it_goes(void **state)
+{
+    (void)state;
+    for (size_t door = 0; door < DOORS; door++) {
+        for (size_t k = 0; k < KINDS; k++) try_door(door, kinds[k], AT_ONCE);
+    }
+}
+
+static void nor_after_a_start_or_a_crash_or_before_the_owners_are_known(void **state)
+{
+    (void)state;
+    for (size_t door = 0; door < DOORS; door++) {
+        for (enum when when = AFTER_RESTART; when < WHENS; when++) {
+            try_door(door, kinds[(door + when) % KINDS], when);
+        }
+    }
+}
+
+/* ---- what is known of keys ---- */
+
+static void only_keys_of_spread_collections_may_have_one(void **state)
+{
+    struct cbench t;
+    size_t memory = 0;
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    cbench_settle(&t);
+    struct slice spread = cbench_key(&t, 0, "spread");
+    struct slice packed = cbench_key(&t, 0, "packed");
+    struct slice elsewhere = cbench_key(&t, 1, "spread");
+    assert_false(collections_may_be_spread(t.all, spread));
+    cbench_fill(&t, spread, COLLECTION_SET, 0, MANY);
+    cbench_fill(&t, packed, COLLECTION_SET, 0, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_true(collections_may_be_spread(t.all, spread));
+        assert_false(collections_may_be_spread(t.all, packed));
+        assert_false(collections_may_be_spread(t.all, elsewhere));
+        assert_int_equal(collections_spread(t.all, &memory), 1);
+        assert_true(memory > 0);
+        if (i == 0) cbench_restart(&t);
+        if (i == 1) cbench_crash(&t);
+        cbench_settle(&t);
+    }
+    cbench_restart(&t);
+    assert_true(collections_may_be_spread(t.all, packed)); /* nothing is known yet */
+    assert_true(collections_may_be_spread(t.all, spread));
+    cbench_settle(&t);
+    assert_int_equal(cbench_flush(&t, 1, false), OK);
+    assert_int_equal(collections_spread(t.all, &memory), 1);
+    assert_int_equal(cbench_flush(&t, 0, false), OK);
+    assert_false(collections_may_be_spread(t.all, spread));
+    assert_int_equal(collections_spread(t.all, &memory), 0);
+    assert_int_equal(memory, 0);
+    cbench_close(&t);
+}
+
+/* The head moves, its rows stay where they are. */
+static void a_rename_keeps_the_incarnation(void **state)
+{
+    struct cbench t;
+    struct collection_head before;
+    struct collection_head after;
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    cbench_settle(&t);
+    struct door d = {.key = cbench_key(&t, 0, "to"), .other = cbench_key(&t, 0, "from")};
+    cbench_fill(&t, d.other, COLLECTION_ZSET, 0, MANY);
+    assert_true(cbench_is_spread(&t, d.other, &before));
+    by_rename(&t, &d);
+    assert_true(cbench_is_spread(&t, d.key, &after));
+    assert_memory_equal(before.incarnation, after.incarnation, INCARNATION_ID_BYTES);
+    assert_false(collections_may_be_spread(t.all, d.other));
+    assert_int_equal(cbench_audit_clean(&t), 1);
+    cbench_fill(&t, d.key, COLLECTION_ZSET, MANY, 10);
+    assert_int_equal(cbench_audit_clean(&t), 1);
+    cbench_close(&t);
+}
+
+/* SWAPDB, RENAME in a circle: two keys change what they hold in one transaction. */
+static void two_keys_may_change_places(void **state)
+{
+    struct cbench t;
+    struct collection_head a;
+    struct collection_head b;
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    struct slice first = cbench_key(&t, 0, "first");
+    struct slice second = cbench_key(&t, 0, "second");
+    cbench_fill(&t, first, COLLECTION_SET, 0, MANY);
+    cbench_fill(&t, second, COLLECTION_SET, 0, 2 * MANY);
+    struct op ops[] = {{.kind = OP_SET, .key = first, .value = cbench_stored(&t, second).value},
+                       {.kind = OP_SET, .key = second, .value = cbench_stored(&t, first).value}};
+    assert_int_equal(cbench_run(&t, 0, ops, 2), OK);
+    assert_true(cbench_is_spread(&t, first, &a) && cbench_is_spread(&t, second, &b));
+    assert_int_equal(a.count, 2 * MANY);
+    assert_int_equal(b.count, MANY);
+    assert_int_equal(cbench_audit_clean(&t), 2);
+    cbench_close(&t);
+}
+
+/* ---- dumps ---- */
+
+static enum err restore(struct cbench *t, struct slice key, struct slice head)
+{
+    struct collection_restore x = {.all = t->all, .to = key, .head = head};
+    struct op op = collection_restore_op(&x);
+    return cbench_run(t, 0, &op, 1);
+}
+
+static void a_dump_that_is_damaged_restores_nothing(void **state)
+{
+    struct cbench t;
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    struct slice to = cbench_key(&t, 0, "to");
+    for (size_t k = 0; k < KINDS; k++) {
+        struct door d = {.other = cbench_key(&t, 0, collection_kind_name(kinds[k]))};
+        cbench_fill(&t, d.other, kinds[k], 0, 3);
+        struct entry entry = cbench_stored(&t, d.other);
+        for (size_t len = 0; len < entry.value.len; len++) {
+            assert_int_equal(restore(&t, to, slice_of(entry.value.data, len)), ERR_VALUE);
+        }
+        assert_int_equal(restore(&t, to, entry.value), OK);
+        assert_true(slice_eq(cbench_stored(&t, to).value, entry.value));
+        struct op away = {.kind = OP_DELETE, .key = to};
+        assert_int_equal(cbench_run(&t, 0, &away, 1), OK);
+        cbench_fill(&t, d.other, kinds[k], 3, MANY);
+        assert_int_equal(restore(&t, to, cbench_stored(&t, d.other).value), ERR_VALUE);
+        assert_false(cbench_stored(&t, to).exists);
+    }
+    cbench_close(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_stays_of_a_collection_by_whatever_door_it_goes),
+        cmocka_unit_test(nor_after_a_start_or_a_crash_or_before_the_owners_are_known),
+        cmocka_unit_test(only_keys_of_spread_collections_may_have_one),
+        cmocka_unit_test(a_rename_keeps_the_incarnation),
+        cmocka_unit_test(two_keys_may_change_places),
+        cmocka_unit_test(a_dump_that_is_damaged_restores_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
