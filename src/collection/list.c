@@ -358,14 +358,14 @@ static enum err find_gap(struct collection *c, bool is_before, struct slice pivo
 static enum err insert_row(struct collection *c, bool is_before, struct slice pivot,
                            struct slice value, bool *found, struct error *e);
 
-/* After thousands of insertions at one place there is no room near it: all elements get new
+/* After hundreds of insertions at one place there is no room near it: all elements get new
  * positions, without holes. */
 static enum err insert_anew(struct collection *c, bool is_before, struct slice pivot,
                             struct slice value, bool *found, struct error *e)
 {
     if (c->head.count > LIST_TRIM_ROWS) {
         return error_set(e, ERR_LIMIT,
-                         "no room between two elements, after thousands of LINSERT at one place of "
+                         "no room between two elements, after hundreds of LINSERT at one place of "
                          "a list of more than %d elements; COPY it, and the copy has room",
                          LIST_TRIM_ROWS);
     }
