@@ -1,0 +1,276 @@
+/* field: fields with a time to live are gone in time for every reader, the key goes with the last
+ * of them, and its own expiry is another thing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "collection/copy.h"
+#include "collection/pick.h"
+#include "collection/walk.h"
+#include "unit/collection/collection_help.h"
+
+/* Field `number` gets an expiry in ms after START_MS; 0 = none, below 0 = the field goes. */
+struct set {
+    struct slice key;
+    unsigned from, upto;
+    int64_t expiry_ms;
+};
+
+static enum err set_fields(struct cbench *t, struct view *v, void *arg)
+{
+    const struct set *s = arg;
+    struct collection c;
+    enum err r = collection_open(t->all, v, s->key, COLLECTION_HASH, &c, &t->e);
+    for (unsigned i = s->from; i < s->upto && r == OK; i++) {
+        struct element x = {.name = cbench_text(t, "%u", i), .value = slice_str("value")};
+        bool was_there = false;
+        if (s->expiry_ms > 0) x.expiry_ms = START_MS + s->expiry_ms;
+        r = s->expiry_ms < 0 ? collection_remove(&c, x.name, &was_there, NULL, &t->e)
+                             : collection_put(&c, &x, &was_there, NULL, &t->e);
+    }
+    return r == OK ? collection_save(&c, &t->e) : r;
+}
+
+static void set(struct cbench *t, struct slice key, unsigned from, unsigned upto, int64_t expiry_ms)
+{
+    struct set s = {.key = key, .from = from, .upto = upto, .expiry_ms = expiry_ms};
+    if (cbench_commit(t, set_fields, &s) != OK) fail_msg("%s", t->e.text);
+}
+
+struct look {
+    struct slice key;
+    uint64_t length;
+    unsigned walked, found; /* fields by a walk, and of the first hundred by name */
+    size_t picked;
+    bool exists;
+    int64_t expiry_ms; /* of the key, after START_MS */
+};
+
+static enum err look_at(struct cbench *t, struct view *v, void *arg)
+{
+    struct look *l = arg;
+    struct collection c;
+    struct walk_range range = {.is_reverse = false};
+    struct element_walk w = {0};
+    struct element x;
+    struct element *out = NULL;
+    struct entry entry;
+    bool is_end = false;
+    l->walked = l->found = 0;
+    enum err r = view_get(v, l->key, &entry, &t->e);
+    if (r != OK) return r;
+    l->exists = entry.exists;
+    l->expiry_ms = entry.expiry_ms == 0 ? 0 : entry.expiry_ms - START_MS;
+    r = collection_open(t->all, v, l->key, COLLECTION_HASH, &c, &t->e);
+    if (r == OK) r = collection_length(&c, &l->length, &t->e);
+    for (unsigned i = 0; i < 100 && r == OK; i++) {
+        bool found = false;
+        r = collection_find(&c, cbench_text(t, "%u", i), &found, &x, &t->e);
+        l->found += found;
+    }
+    if (r == OK && c.head.count > 0) r = element_walk_begin(&w, &c, &range, &t->e);
+    while (r == OK && c.head.count > 0) {
+        r = element_walk_next(&w, &x, &is_end, &t->e);
+        if (r != OK || is_end) break;
+        l->walked++;
+    }
+    element_walk_end(&w);
+    if (r == OK) r = pick_random(&c, 1000, false, &out, &l->picked, &t->e);
+    return r;
+}
+
+/* So many fields by every way of looking; the expiry of the key. */
+static void expect(struct cbench *t, struct slice key, unsigned fields, int64_t expiry_ms)
+{
+    struct look l = {.key = key};
+    if (cbench_read(t, look_at, &l) != OK) fail_msg("%s", t->e.text);
+    assert_int_equal(l.length, fields);
+    assert_int_equal(l.walked, fields);
+    assert_int_equal(l.found, fields);
+    assert_int_equal(l.picked, fields);
+    assert_int_equal(l.exists, fields > 0);
+    assert_int_equal(l.expiry_ms, expiry_ms);
+    cbench_audit(t);
+}
+
+static void with_each_form(void (*test)(struct cbench *t, struct slice key))
+{
+    static const size_t pack_bytes[] = {PACK_BYTES_DEFAULT, 0};
+    for (size_t i = 0; i < 2; i++) {
+        struct cbench t;
+        cbench_open(&t, pack_bytes[i]);
+        test(&t, cbench_key(&t, 0, "hash"));
+        cbench_audit_clean(&t);
+        cbench_close(&t);
+    }
+}
+
+static void some_expire(struct cbench *t, struct slice key)
+{
+    set(t, key, 0, 5, 0);
+    set(t, key, 5, 8, 100);
+    set(t, key, 8, 10, 200);
+    expect(t, key, 10, 0);
+    cbench_at(t, 99);
+    expect(t, key, 10, 0);
+    cbench_at(t, 100);
+    expect(t, key, 7, 0);
+    set(t, key, 5, 6, 300); /* again */
+    expect(t, key, 8, 0);
+    cbench_at(t, 250);
+    expect(t, key, 6, 0);
+    set(t, key, 6, 7, -1); /* what has expired is not there */
+    expect(t, key, 6, 0);
+    set(t, key, 5, 6, 0); /* for ever */
+    cbench_at(t, 1000);
+    expect(t, key, 6, 0);
+}
+
+static void fields_expire_for_every_reader(void **state)
+{
+    (void)state;
+    with_each_form(some_expire);
+}
+
+static void all_expire(struct cbench *t, struct slice key)
+{
+    set(t, key, 0, 5, 100);
+    expect(t, key, 5, 0);
+    set(t, key, 5, 10, 300);
+    expect(t, key, 10, 0);
+    set(t, key, 10, 11, 0);
+    expect(t, key, 11, 0);
+    set(t, key, 10, 11, -1);
+    expect(t, key, 10, 0);
+    cbench_at(t, 100);
+    expect(t, key, 5, 0);
+    set(t, key, 5, 10, 200); /* earlier than before */
+    expect(t, key, 5, 0);
+    cbench_at(t, 200);
+    expect(t, key, 0, 0);
+    cbench_audit_clean(t);
+    set(t, key, 0, 1, 0); /* another, with nothing of the first */
+    expect(t, key, 1, 0);
+}
+
+static void the_key_goes_with_its_last_field(void **state)
+{
+    (void)state;
+    with_each_form(all_expire);
+}
+
+static void expire(struct cbench *t, struct slice key, int64_t ms)
+{
+    struct op op = {.kind = OP_EXPIRE, .key = key, .ttl = TTL_AT, .ttl_ms = START_MS + ms};
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    assert_true(op.is_met);
+}
+
+static void the_own_one_stays(struct cbench *t, struct slice key)
+{
+    set(t, key, 0, 3, 0);
+    expire(t, key, 5000);
+    expect(t, key, 3, 5000);
+    set(t, key, 0, 3, 1000);
+    expect(t, key, 3, 5000);
+    set(t, key, 3, 4, 0);
+    expect(t, key, 4, 5000);
+    set(t, key, 3, 4, 9000); /* the own one is earlier */
+    expect(t, key, 4, 5000);
+    cbench_at(t, 1000);
+    expect(t, key, 1, 5000);
+    cbench_at(t, 5000);
+    expect(t, key, 0, 0);
+}
+
+static void the_own_expiry_of_the_key_stays_what_it_was(void **state)
+{
+    (void)state;
+    with_each_form(the_own_one_stays);
+}
+
+static void overwritten(struct cbench *t, struct slice key)
+{
+    set(t, key, 0, 70, 100);
+    cbench_at(t, 150);
+    expect(t, key, 0, 0);
+    set(t, key, 0, 5, 0);
+    expect(t, key, 5, 0);
+    set(t, key, 5, 9, 500);
+    set(t, key, 5, 9, 400);
+    set(t, key, 5, 9, 600); /* its rows of time are as many as its fields (audit) */
+    expect(t, key, 9, 0);
+    cbench_at(t, 599);
+    expect(t, key, 9, 0);
+    cbench_restart(t);
+    cbench_at(t, 600);
+    expect(t, key, 5, 0);
+}
+
+static void a_new_time_takes_the_place_of_the_old_one(void **state)
+{
+    (void)state;
+    with_each_form(overwritten);
+}
+
+/* EXPIRE, PERSIST of a key whose fields expire all. */
+static void changed_from_outside(struct cbench *t, struct slice key)
+{
+    set(t, key, 0, 5, 100);
+    expire(t, key, 5000);
+    cbench_at(t, 100);
+    expect(t, key, 0, 0);
+    set(t, key, 0, 5, 200);
+    struct op persist = {.kind = OP_EXPIRE, .key = key, .ttl = TTL_NONE};
+    assert_int_equal(cbench_run(t, 0, &persist, 1), OK);
+    cbench_at(t, 200);
+    expect(t, key, 0, 0);
+}
+
+static void a_key_without_fields_is_gone_whatever_its_own_expiry(void **state)
+{
+    (void)state;
+    with_each_form(changed_from_outside);
+}
+
+/* RENAME: the head moves when it is spread; else the hash is made again. */
+static void renamed(struct cbench *t, struct slice key)
+{
+    struct collection_head h;
+    struct slice to = cbench_key(t, 0, "to");
+    set(t, key, 0, 5, 100);
+    struct entry entry = cbench_stored(t, key);
+    struct collection_copy x = {.all = t->all, .from = key, .to = to, .entry = entry};
+    struct op ops[] = {{.kind = OP_SET, .key = to, .value = entry.value},
+                       {.kind = OP_DELETE, .key = key}};
+    if (!cbench_is_spread(t, key, &h)) ops[0] = collection_copy_op(&x);
+    assert_int_equal(cbench_run(t, 0, ops, 2), OK);
+    expect(t, to, 5, 0);
+    cbench_at(t, 99);
+    expect(t, to, 5, 0);
+    cbench_at(t, 100);
+    expect(t, to, 0, 0);
+    expect(t, key, 0, 0);
+}
+
+static void fields_expire_at_another_key_too(void **state)
+{
+    (void)state;
+    with_each_form(renamed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_expire_for_every_reader),
+        cmocka_unit_test(the_key_goes_with_its_last_field),
+        cmocka_unit_test(the_own_expiry_of_the_key_stays_what_it_was),
+        cmocka_unit_test(a_new_time_takes_the_place_of_the_old_one),
+        cmocka_unit_test(a_key_without_fields_is_gone_whatever_its_own_expiry),
+        cmocka_unit_test(fields_expire_at_another_key_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
