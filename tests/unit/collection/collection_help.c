@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "codec/key.h"
 #include "collection/list.h"
 #include "engine/start.h"
+#include "unit/collection/collection_audit.h"
 #include "unit/db/db_help.h"
 
 static void bench_engine(struct cbench *t)
@@ -91,7 +91,7 @@ void cbench_settle(struct cbench *t)
 void cbench_at(struct cbench *t, int64_t ms)
 {
     clock_set_fake_ms(START_MS + ms);
-    for (int i = 0; i < 20; i++) cbench_turn(t);
+    for (int i = 0; i < 100; i++) cbench_turn(t);
 }
 
 /* ---- names ---- */
@@ -291,137 +291,26 @@ bool cbench_is_spread(struct cbench *t, struct slice key, struct collection_head
 
 /* ---- audit ---- */
 
-struct owner {
-    struct slice key;
-    uint16_t database;
-    struct collection_head head;
-    uint64_t tagged[256]; /* rows, by tag */
-    uint64_t bytes;       /* of names and values, by the rows f, m and i */
-    unsigned owner_rows;
-};
-
-struct audit {
-    struct cbench *t;
-    struct owner *owners;
-    size_t count, cap;
-};
-
-static void owner_found(struct audit *a, struct slice key, const struct entry *entry)
+static bool turn_of(void *arg)
 {
-    struct collection_head h;
-    if (!collection_is_head(entry->value)) return;
-    assert_true(collection_head_read(entry->value, &h));
-    assert_true(h.count > 0);
-    if (!h.is_spread) return;
-    if (a->count == a->cap) {
-        a->cap = a->cap == 0 ? 16 : a->cap * 2;
-        a->owners = mem_resize(a->owners, a->cap * sizeof *a->owners);
-    }
-    a->owners[a->count++] = (struct owner){
-        .key = arena_copy(&a->t->arena, key), .database = key_database(key), .head = h};
-}
-
-static struct owner *owner_of(struct audit *a, struct slice key)
-{
-    struct slice id = slice_of(key.data + KEY_HEAD_BYTES, INCARNATION_ID_BYTES);
-    assert_true(key.len >= KEY_HEAD_BYTES + INCARNATION_ID_BYTES);
-    for (size_t i = 0; i < a->count; i++) {
-        struct owner *x = &a->owners[i];
-        if (x->database == key_database(key) &&
-            memcmp(x->head.incarnation, id.data, INCARNATION_ID_BYTES) == 0) {
-            return x;
-        }
-    }
-    return NULL;
-}
-
-static void owner_row(struct audit *a, struct slice key)
-{
-    struct owner *x = owner_of(a, key);
-    struct slice tuple = slice_of(key.data + KEY_HEAD_BYTES + INCARNATION_ID_BYTES,
-                                  key.len - KEY_HEAD_BYTES - INCARNATION_ID_BYTES);
-    if (x == NULL) fail_msg("an owner row of no collection");
-    if (!slice_eq(tuple, engine_key_tuple(x->key))) fail_msg("an owner row with another's key");
-    x->owner_rows++;
-}
-
-static void element_row(struct audit *a, struct slice key, const struct entry *entry)
-{
-    struct owner *x = owner_of(a, key);
-    struct element item;
-    if (x == NULL) {
-        struct backend_stats stats;
-        backend_stats(a->t->rig.b, &stats);
-        if (!stats.has_garbage) fail_msg("a row of a collection that is not there");
-        return;
-    }
-    enum row_tag tag = row_tag_of(key);
-    x->tagged[(uint8_t)tag]++;
-    if (tag == ROW_EXPIRY) return;
-    assert_true(row_read(x->head.kind, key, entry, &item));
-    if (tag != ROW_SCORE) x->bytes += item.name.len + item.value.len;
-}
-
-static void scan_space(struct audit *a, unsigned database, enum space space)
-{
-    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(0, 0)};
-    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(0, 0)};
-    key_head_write(start, (uint16_t)database, (uint8_t)space);
-    key_head_write(end, (uint16_t)database, (uint8_t)(space + 1));
-    struct scan_range range = {.start = slice_of(start, sizeof start),
-                               .end = slice_of(end, sizeof end),
-                               .with_values = true};
-    struct scan *scan = NULL;
-    struct slice key;
-    struct entry entry;
-    assert_int_equal(backend_scan_open(a->t->rig.b, &range, &scan, &a->t->e), OK);
-    while (rig_scan_next(&a->t->rig, scan, &key, &entry)) {
-        if (space == SPACE_DATA) owner_found(a, key, &entry);
-        if (space == SPACE_COLLECTION) owner_row(a, key);
-        if (space == SPACE_ELEMENT) element_row(a, key, &entry);
-    }
-    backend_scan_close(scan);
-}
-
-static void check_owner(const struct audit *a, const struct owner *x)
-{
-    const struct collection_head *h = &x->head;
-    static const uint8_t tags[COLLECTION_KINDS] = {[COLLECTION_HASH] = ROW_FIELD,
-                                                   [COLLECTION_LIST] = ROW_POSITION,
-                                                   [COLLECTION_SET] = ROW_MEMBER,
-                                                   [COLLECTION_ZSET] = ROW_MEMBER};
-    uint64_t sum = 0;
-    assert_int_equal(x->owner_rows, 1);
-    assert_true(collections_may_be_spread(a->t->all, x->key));
-    for (size_t i = 0; i < 256; i++) sum += x->tagged[i];
-    assert_int_equal(x->tagged[tags[h->kind]], h->count);
-    assert_int_equal(x->bytes, h->bytes);
-    if (h->kind == COLLECTION_ZSET) {
-        assert_int_equal(x->tagged[ROW_SCORE], h->count);
-        sum -= h->count;
-    }
-    if (h->kind == COLLECTION_HASH) {
-        assert_int_equal(x->tagged[ROW_EXPIRY], h->expiring);
-        sum -= h->expiring;
-    }
-    assert_int_equal(sum, h->count);
+    rig_step(arg);
+    return true;
 }
 
 size_t cbench_audit(struct cbench *t)
 {
-    struct audit a = {.t = t};
+    struct collection_audit a = {.backend = t->rig.b,
+                                 .all = t->all,
+                                 .arena = &t->arena,
+                                 .databases = CBENCH_DATABASES,
+                                 .turn = turn_of,
+                                 .arg = &t->rig};
     size_t memory = 0;
-    for (unsigned d = 0; d < CBENCH_DATABASES; d++) scan_space(&a, d, SPACE_DATA);
-    for (unsigned d = 0; d < CBENCH_DATABASES; d++) {
-        scan_space(&a, d, SPACE_COLLECTION);
-        scan_space(&a, d, SPACE_ELEMENT);
-    }
-    for (size_t i = 0; i < a.count; i++) check_owner(&a, &a.owners[i]);
+    assert_true(collection_audit_run(&a));
     if (engine_start_is_over(t->g, SPACE_COLLECTION)) {
-        assert_true(collections_spread(t->all, &memory) >= a.count);
+        assert_true(collections_spread(t->all, &memory) >= a.spread);
     }
-    mem_free(a.owners);
-    return a.count;
+    return a.spread;
 }
 
 size_t cbench_audit_clean(struct cbench *t)

@@ -68,9 +68,7 @@ struct entry cbench_stored(struct cbench *t, struct slice key);
 /* Is it a spread collection, and which? */
 bool cbench_is_spread(struct cbench *t, struct slice key, struct collection_head *out);
 
-/* Every spread collection has one owner row, and as many rows of each kind as its head says; every
- * owner row and, once `cbench_settle` returned, every element row belongs to one; and the layer
- * says "may be" for each of their keys. How many spread collections there are. */
+/* See collection_audit.h. How many spread collections there are. */
 size_t cbench_audit(struct cbench *t);
 /* Settles and audits. */
 size_t cbench_audit_clean(struct cbench *t);
