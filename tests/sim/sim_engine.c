@@ -26,28 +26,15 @@
 #include "codec/key.h"
 #include "db/db.h"
 #include "late/late.h"
+#include "sim/entry_model.h"
 #include "sim/index_check.h"
 #include "sim/power.h"
 #include "sim/queue_check.h"
 #include "unit/db/db_help.h"
 
-#define KEYS 40
-#define DATABASES 2 /* of the entries; one more has the queues */
 #define STEPS 400
 #define LOG_MAX 2000
 #define START_MS 1700000000000
-
-/* A value is a MessagePack integer below 2^15, so that SUM works on it. */
-struct model_entry {
-    bool exists;
-    int value;
-    int64_t expiry_ms;
-    uint64_t version;
-};
-
-struct model {
-    struct model_entry entries[DATABASES][KEYS];
-};
 
 /* What one commit made of the model. */
 struct commit {
@@ -169,40 +156,6 @@ static void sim_open(struct sim *s)
     s->durable = db_durable(s->db);
 }
 
-static struct slice sim_key(struct sim *s, int database, int k)
-{
-    struct buf key = {0};
-    char name[16];
-    engine_key_begin(&key, (uint16_t)database);
-    snprintf(name, sizeof name, "k%d", k);
-    key_add_string(&key, slice_str(name));
-    struct slice kept = arena_copy(&s->arena, buf_slice(&key));
-    buf_fini(&key);
-    return kept;
-}
-
-static struct slice sim_value(struct sim *s, int value)
-{
-    uint8_t *p = arena_alloc(&s->arena, 3);
-    p[0] = 0xcd;
-    p[1] = (uint8_t)(value >> 8);
-    p[2] = (uint8_t)value;
-    return slice_of(p, 3);
-}
-
-static int value_read(struct slice v)
-{
-    if (v.len == 1) return v.data[0];
-    if (v.len == 2) return v.data[1];
-    assert_int_equal(v.len, 3);
-    return v.data[1] << 8 | v.data[2];
-}
-
-static bool is_live(const struct sim *s, const struct model_entry *m)
-{
-    return m->exists && (m->expiry_ms == 0 || m->expiry_ms > s->clock_ms);
-}
-
 /* ---- reading everything ---- */
 
 /* False after a fatal error. */
@@ -232,7 +185,7 @@ static bool read_database(struct sim *s, int database, struct model *out)
         int k = atoi((const char *)key.data + KEY_HEAD_BYTES + 2);
         assert_in_range(k, 0, KEYS - 1);
         out->entries[database][k] = (struct model_entry){.exists = true,
-                                                         .value = value_read(entry.value),
+                                                         .value = entry_value(entry.value),
                                                          .expiry_ms = entry.expiry_ms,
                                                          .version = entry.version};
     }
@@ -246,7 +199,7 @@ static bool same_state(const struct sim *s, const struct model *found, const str
         for (int k = 0; k < KEYS; k++) {
             const struct model_entry *f = &found->entries[d][k];
             const struct model_entry *w = &wanted->entries[d][k];
-            if (f->exists != is_live(s, w)) return false;
+            if (f->exists != entry_is_live(w, s->clock_ms)) return false;
             if (!f->exists) continue;
             if (f->value != w->value || f->expiry_ms != w->expiry_ms || f->version != w->version) {
                 return false;
@@ -281,89 +234,6 @@ static bool check_all(struct sim *s)
 
 /* ---- transactions ---- */
 
-struct planned {
-    struct op ops[8];
-    struct txn txn;
-    int keys[8];
-    struct model after; /* with version 0 where this transaction writes */
-    bool conflicts;
-};
-
-static void plan_write(struct planned *p, int database, int k, struct model_entry entry)
-{
-    entry.version = 0;
-    p->after.entries[database][k] = entry;
-}
-
-static void plan_op(struct sim *s, struct planned *p, int database)
-{
-    int k = (int)rng_below(&s->rng, KEYS);
-    struct op *op = &p->ops[p->txn.count];
-    struct model_entry *m = &p->after.entries[database][k];
-    const struct model_entry *before = &s->now.entries[database][k];
-    bool live = is_live(s, m);
-    *op = (struct op){.key = sim_key(s, database, k)};
-    p->txn.count++;
-    switch (rng_below(&s->rng, 7)) {
-    case 0: {
-        bool wants_none = rng_below(&s->rng, 2) == 0;
-        op->kind = OP_CHECK;
-        op->expected = (struct expected){.is_none = wants_none, .version = before->version};
-        if (is_live(s, before) == wants_none) p->conflicts = true;
-        return;
-    }
-    case 1:
-        op->kind = OP_DELETE;
-        op->counts_live = true;
-        if (live) plan_write(p, database, k, (struct model_entry){0});
-        return;
-    case 2: {
-        int operand = (int)rng_below(&s->rng, 50);
-        op->kind = OP_ARITH;
-        op->arith = (struct arith){.op = ARITH_SUM, .operand = sim_value(s, operand)};
-        int sum = (live ? m->value : 0) + operand;
-        plan_write(p, database, k, (struct model_entry){true, sum, live ? m->expiry_ms : 0, 0});
-        return;
-    }
-    case 3:
-        op->kind = OP_EXPIRE;
-        op->ttl = TTL_AFTER;
-        op->ttl_ms = 1 + (int64_t)rng_below(&s->rng, 3000);
-        if (live)
-            plan_write(p, database, k,
-                       (struct model_entry){true, m->value, s->clock_ms + op->ttl_ms, 0});
-        return;
-    default: break;
-    }
-    op->kind = OP_SET;
-    int value = (int)rng_below(&s->rng, 20000);
-    op->value = sim_value(s, value);
-    op->condition = rng_below(&s->rng, 4) == 0 ? IF_ABSENT : IF_ANY;
-    int64_t expiry_ms = 0;
-    if (rng_below(&s->rng, 3) == 0) {
-        op->ttl = TTL_AFTER;
-        op->ttl_ms = 1 + (int64_t)rng_below(&s->rng, 3000);
-        expiry_ms = s->clock_ms + op->ttl_ms;
-    }
-    if (op->condition == IF_ABSENT && live) return;
-    plan_write(p, database, k, (struct model_entry){true, value, expiry_ms, 0});
-}
-
-static void plan(struct sim *s, struct planned *p)
-{
-    int database = (int)rng_below(&s->rng, DATABASES);
-    *p = (struct planned){.after = s->now};
-    p->txn = (struct txn){
-        .database = (uint16_t)database, .commits_always = true, .ops = p->ops, .arena = &s->arena};
-    if (rng_below(&s->rng, 60) == 0) {
-        p->txn.has_flush = true;
-        memset(p->after.entries[database], 0, sizeof p->after.entries[database]);
-        return;
-    }
-    size_t count = 1 + (size_t)rng_below(&s->rng, 6);
-    for (size_t i = 0; i < count; i++) plan_op(s, p, database);
-}
-
 static void log_commit(struct sim *s, uint64_t version)
 {
     s->transactions++;
@@ -377,7 +247,9 @@ static bool run_transaction(struct sim *s)
 {
     struct planned p;
     struct error e = {.text = ""};
-    plan(s, &p);
+    struct planner planner = {
+        .rng = &s->rng, .arena = &s->arena, .now = &s->now, .clock_ms = s->clock_ms};
+    entry_plan(&planner, &p);
     enum err r = OK;
     while ((r = engine_commit(s->db->engine, &p.txn, &s->waiter, &e)) == ERR_WAIT) {
         waiter_cancel(&s->waiter);
