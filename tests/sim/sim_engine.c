@@ -2,8 +2,9 @@
  * loses power. Random transactions run against it and against a simple model; at random points the
  * power fails, in the middle of a journal write or of applying to the store too; after each start
  * the state must be the model's after some prefix of the transactions, and at least after all
- * acknowledged ones; and the indexes over one database must hold what its entries say. Queues are in
- * a database of their own and go through the same (queue_check.h).
+ * acknowledged ones; and the indexes over one database must hold what its entries say. Queues and
+ * collections are in databases of their own and go through the same (queue_check.h,
+ * collection_check.h).
  *
  * A third of the runs is over a journal and a store that answer late, in another order, and fail
  * (tests/late); the journal may also be lost to another process, which is as a power failure then.
@@ -26,6 +27,7 @@
 #include "codec/key.h"
 #include "db/db.h"
 #include "late/late.h"
+#include "sim/collection_check.h"
 #include "sim/entry_model.h"
 #include "sim/index_check.h"
 #include "sim/power.h"
@@ -41,6 +43,7 @@ struct commit {
     uint64_t version;
     struct model after;
     struct queue_model queues;
+    struct cmodel collections;
 };
 
 struct sim {
@@ -51,6 +54,7 @@ struct sim {
     struct late *late; /* stands below the pipeline in a third of the runs; else NULL */
     struct index_check indexes;
     struct queue_check queues;
+    struct collection_check collections;
     struct arena arena;
     struct waiter waiter;
     struct model now;
@@ -129,6 +133,8 @@ static struct db_options options_of(struct sim *s)
     o.engine.expire_batch = 5;
     o.queues.dedup_window_ms = QUEUE_CHECK_DEDUP_MS;
     o.queues.dead_age_ms = INT64_MAX / 2;
+    o.collections.pack_bytes = rng_below(&s->rng, 3) * 512;
+    o.collections.counted_bytes = COUNTED_BYTES_DEFAULT;
     o.on_durable = on_durable;
     o.on_durable_arg = s;
     return o;
@@ -151,7 +157,12 @@ static void sim_open(struct sim *s)
     s->queues.rng = &s->rng;
     s->queues.turn = turn_of;
     s->queues.arg = s;
+    s->collections.db = s->db;
+    s->collections.rng = &s->rng;
+    s->collections.turn = turn_of;
+    s->collections.arg = s;
     queue_check_open(&s->queues);
+    collection_check_open(&s->collections);
     index_check_open(&s->indexes);
     s->durable = db_durable(s->db);
 }
@@ -218,17 +229,28 @@ static bool same_queues(const struct sim *s, const struct queue_model *found,
     return queue_model_same(found, &then);
 }
 
+static bool same_collections(const struct sim *s, const struct cmodel *found,
+                             const struct cmodel *wanted)
+{
+    struct cmodel then = *wanted;
+    cmodel_advance(&then, s->clock_ms);
+    return cmodel_same(found, &then);
+}
+
 /* False after a fatal error. */
 static bool check_all(struct sim *s)
 {
     struct model found = {0};
     struct queue_model queues;
+    struct cmodel collections;
     for (int d = 0; d < DATABASES; d++) {
         if (!read_database(s, d, &found)) return false;
     }
     assert_true(same_state(s, &found, &s->now));
     if (!queue_check_read(&s->queues, &queues)) return false;
     assert_true(same_queues(s, &queues, &s->queues.now));
+    if (!collection_check_read(&s->collections, &collections)) return false;
+    assert_true(same_collections(s, &collections, &s->collections.now));
     return true;
 }
 
@@ -238,8 +260,10 @@ static void log_commit(struct sim *s, uint64_t version)
 {
     s->transactions++;
     assert_true(s->log_count < LOG_MAX);
-    s->log[s->log_count++] = (struct commit){
-        .version = version, .after = s->now, .queues = s->queues.now};
+    s->log[s->log_count++] = (struct commit){.version = version,
+                                             .after = s->now,
+                                             .queues = s->queues.now,
+                                             .collections = s->collections.now};
 }
 
 /* False after a fatal error. */
@@ -287,6 +311,18 @@ static bool run_queue(struct sim *s)
     return true;
 }
 
+/* One transaction of collections. False after a fatal error. */
+static bool run_collections(struct sim *s)
+{
+    uint64_t version = 0;
+    if (!collection_check_step(&s->collections, &version)) return false;
+    if (version == 0) return true;
+    assert_true(version > s->version_max);
+    s->version_max = version;
+    log_commit(s, version);
+    return true;
+}
+
 /* ---- failures ---- */
 
 /* The state found must be one of the log's, and none before what was acknowledged. */
@@ -294,16 +330,20 @@ static void match_log(struct sim *s, uint64_t acknowledged)
 {
     struct model found = {0};
     struct queue_model queues;
+    struct cmodel collections;
     for (int d = 0; d < DATABASES; d++) assert_true(read_database(s, d, &found));
     assert_true(queue_check_read(&s->queues, &queues));
+    assert_true(collection_check_read(&s->collections, &collections));
     for (size_t i = s->log_count; i-- > 0;) {
         if (!same_state(s, &found, &s->log[i].after)) continue;
         if (!same_queues(s, &queues, &s->log[i].queues)) continue;
+        if (!same_collections(s, &collections, &s->log[i].collections)) continue;
         bool holds_all = i + 1 == s->log_count || s->log[i + 1].version > acknowledged;
         if (!holds_all)
             fail_msg("acknowledged version %llu is lost", (unsigned long long)acknowledged);
         s->now = s->log[i].after;
         s->queues.now = s->log[i].queues;
+        s->collections.now = s->log[i].collections;
         s->log[0] = s->log[i];
         s->log_count = 1;
         return;
@@ -318,6 +358,7 @@ static void fail_power(struct sim *s)
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
+    collection_check_close(&s->collections);
     db_abandon(s->db);
     s->losses += power_fail(s->power);
     s->failures++;
@@ -333,11 +374,13 @@ static void stop_cleanly(struct sim *s)
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
+    collection_check_close(&s->collections);
     /* An apply that fails at the stop leaves what it had to write in the journal. */
     enum err r = db_close(s->db, &e);
     if (r != OK && !(r == ERR_IO && s->late != NULL)) fail_msg("stop: %s", e.text);
     sim_open(s);
-    s->log[0] = (struct commit){.after = s->now, .queues = s->queues.now};
+    s->log[0] = (struct commit){
+        .after = s->now, .queues = s->queues.now, .collections = s->collections.now};
     s->log_count = 1;
     assert_true(check_all(s));
     index_check_all(&s->indexes, s->clock_ms);
@@ -347,10 +390,12 @@ static void step(struct sim *s)
 {
     bool goes_on = true;
     uint64_t what = rng_below(&s->rng, 100);
-    if (what < 40) {
+    if (what < 30) {
         goes_on = run_transaction(s);
-    } else if (what < 70) {
+    } else if (what < 50) {
         goes_on = run_queue(s);
+    } else if (what < 70) {
+        goes_on = run_collections(s);
     } else if (what < 85) {
         goes_on = sim_turn(s);
     } else if (what < 93) {
@@ -413,12 +458,14 @@ static void simulate(uint64_t seed)
     for (int i = 0; i < STEPS; i++) step(s);
     fail_power(s);
     stop_cleanly(s);
-    printf("  %llu transactions, %llu power failures, %llu writes lost or torn\n",
+    printf("  %llu transactions, %llu power failures, %llu writes lost or torn, %llu spread "
+           "collections read\n",
            (unsigned long long)s->transactions, (unsigned long long)s->failures,
-           (unsigned long long)s->losses);
+           (unsigned long long)s->losses, (unsigned long long)s->collections.spread);
     struct error e;
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
+    collection_check_close(&s->collections);
     enum err closed = db_close(s->db, &e);
     assert_true(closed == OK || (closed == ERR_IO && s->late != NULL));
     late_free(s->late);
