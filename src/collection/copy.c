@@ -93,7 +93,8 @@ static enum err restore_apply(struct layer_op *op, struct view *v, bool *is_met,
     to.expiry_ms = x->expiry_ms;
     for (; count < h.count && r == OK; count++) {
         struct element item;
-        bool is_good = collection_packed_next(&h, &at, &item) && !isnan(item.score);
+        bool is_good = collection_packed_next(&h, &at, &item) && !isnan(item.score) &&
+                       item.expiry_ms >= 0;
         r = is_good ? add(&to, &item, e) : error_set(e, ERR_VALUE, "Bad data format");
     }
     if (r == OK && (at != h.packed.len || h.count == 0)) {
