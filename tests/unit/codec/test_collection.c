@@ -252,6 +252,22 @@ static void a_body_that_ends_early_is_damage(void **state)
     buf_fini(&out);
 }
 
+static void a_body_that_goes_on_is_damage(void **state)
+{
+    struct buf out;
+    (void)state;
+    buf_init(&out);
+    for (enum collection_kind kind = COLLECTION_HASH; kind <= COLLECTION_STREAM; kind++) {
+        struct collection_head h;
+        write_spread(kind, true, &out);
+        buf_append_byte(&out, 0);
+        out.data[1]++; /* its length */
+        assert_true(collection_is_head(buf_slice(&out)));
+        assert_false(collection_head_read(buf_slice(&out), &h));
+    }
+    buf_fini(&out);
+}
+
 static void what_is_not_known_is_damage(void **state)
 {
     static const struct {
@@ -458,6 +474,7 @@ int main(void)
         cmocka_unit_test(the_format_is_as_it_was),
         cmocka_unit_test(a_head_that_is_cut_off_is_none),
         cmocka_unit_test(a_body_that_ends_early_is_damage),
+        cmocka_unit_test(a_body_that_goes_on_is_damage),
         cmocka_unit_test(what_is_not_known_is_damage),
         cmocka_unit_test(random_damage_is_never_read_beyond),
         cmocka_unit_test(a_head_is_shown_as_an_object_with_type_and_length),
