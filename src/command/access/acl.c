@@ -132,7 +132,7 @@ static void reply_flags(struct request *rq, const struct user *u)
 {
     const char *payload = user_payload_word(u);
     resp_set(rq->w, 1 + (size_t)u->is_nopass + (payload != NULL) + (size_t)u->sees_tuples +
-                       (size_t)u->goes_on);
+                        (size_t)u->goes_on);
     resp_bulk_str(rq->w, u->is_on ? "on" : "off");
     if (u->is_nopass) resp_bulk_str(rq->w, "nopass");
     if (payload != NULL) resp_bulk_str(rq->w, payload);
