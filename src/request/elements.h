@@ -39,6 +39,15 @@ ERR_MUST_USE enum err elements_tell(struct request *rq, const struct telling *t)
 /* A score: a double in RESP3, a bulk in RESP2, as Redis 7.2 and later write it. */
 void reply_score(struct resp_writer *w, double score);
 
+/* ---- words ---- */
+
+/* A score; infinities by their names. */
+extern const struct argument_kind arg_kind_score;
+#define ARG_SCORE(in, member, label)                                                               \
+    {                                                                                              \
+        ARG_ONE(in, member, double, label, arg_kind_score)                                         \
+    }
+
 /* ---- writing ---- */
 
 /* Saves it, and tells those who are notified that it was done as this command does it. */

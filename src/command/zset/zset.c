@@ -22,19 +22,6 @@ void zset_reply(struct resp_writer *w, const struct element *items, size_t count
     }
 }
 
-static enum err read_score(struct request *rq, const struct argument *a, struct slice word,
-                           void *to)
-{
-    double score = 0;
-    if (!float_text_read(word, &score)) {
-        return error_set(&rq->error, ERR_SYNTAX, "%s",
-                         a->wrong != NULL ? a->wrong : "value is not a valid float");
-    }
-    memcpy(to, &score, sizeof score);
-    return OK;
-}
-const struct argument_kind arg_kind_score = {.read = read_score};
-
 /* ---- ZADD, ZINCRBY ---- */
 
 struct zadd {

@@ -24,13 +24,6 @@
 
 #define NOT_INTEGER "value is not an integer or out of range"
 
-/* A score; infinities by their names. */
-extern const struct argument_kind arg_kind_score;
-#define ARG_SCORE(in, member, label)                                                               \
-    {                                                                                              \
-        ARG_ONE(in, member, double, label, arg_kind_score)                                         \
-    }
-
 struct key_member {
     struct slice key, member;
 };
