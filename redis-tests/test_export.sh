@@ -59,12 +59,12 @@ start_server --databases 16
 id2=$(cli KV.ENQUEUE q 1)
 check "... and after a restart" test "$id2" \> 000000001fffffff00000000
 refused() { same "KV.LOAD refuses $1" "$2" "$(cli KV.LOAD SET '["whole"]' 1 "${@:3}" 2>&1 | head -n 1)"; }
-refused "an unknown record" "ERR syntax error: unexpected 'FOO' (SET, DEL, MESSAGE or DEAD expected) (record 1)" FOO
+refused "an unknown record" "ERR syntax error: unexpected 'FOO' (SET, DEL, COLLECTION, MESSAGE or DEAD expected) (record 1)" FOO
 refused "a broken key" "ERR invalid key: string without an end at offset 1 (record 1)" SET '["b' 4
 refused "a broken id" "ERR invalid message id 'x' (record 2)" DEL '["k"]' MESSAGE q x 1 1
 refused "an id that no server gives" "ERR no server gives an id as large as that (record 1)" \
     MESSAGE q 400000000000000000000000 1 1
-refused "an unknown option" "ERR syntax error: unexpected 'LATER' (SET, DEL, MESSAGE or DEAD expected) (record 2)" \
+refused "an unknown option" "ERR syntax error: unexpected 'LATER' (SET, DEL, COLLECTION, MESSAGE or DEAD expected) (record 2)" \
     DEAD q 000000000000000200000000 1 1 LATER
 same "... and nothing of it happens" "" "$(cli KV.GET '["whole"]')"
 same "KV.QUEUE EXPORT wants to know which" "ERR syntax error: unexpected 'ALL' (READY, LEASED or DEAD expected)" \

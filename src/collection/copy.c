@@ -109,3 +109,42 @@ struct op collection_restore_op(struct collection_restore *x)
     x->base = (struct layer_op){.apply = restore_apply};
     return (struct op){.kind = OP_LAYER, .key = x->to, .layer = &x->base};
 }
+
+/* ---- loading ---- */
+
+static bool has_ended(const struct view *v, int64_t expiry_ms)
+{
+    return expiry_ms != 0 && expiry_ms <= v->now_ms;
+}
+
+static enum err load_one(struct collection *to, uint64_t place, const struct element *x,
+                         struct error *e)
+{
+    if (to->head.kind == COLLECTION_LIST && place < to->head.count) {
+        return list_set(to, place, x->value, e);
+    }
+    return has_ended(to->view, x->expiry_ms) ? OK : add(to, x, e);
+}
+
+static enum err load_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    struct collection_load *x = (struct collection_load *)op;
+    struct collection to;
+    enum err r = OK;
+    collection_begin(x->all, v, x->to, x->kind, &to);
+    if (x->before > 0) r = collection_open(x->all, v, x->to, x->kind, &to, e);
+    size_t count = has_ended(v, x->expiry_ms) ? 0 : x->elements.count;
+    if (count == 0) collection_clear(&to);
+    to.expiry_ms = x->expiry_ms;
+    for (size_t i = 0; i < count && r == OK; i++) {
+        r = load_one(&to, (uint64_t)x->before + i, &x->elements.items[i], e);
+    }
+    *is_met = r == OK;
+    return r == OK ? collection_replace(&to, e) : r;
+}
+
+struct op collection_load_op(struct collection_load *x)
+{
+    x->base = (struct layer_op){.apply = load_apply};
+    return (struct op){.kind = OP_LAYER, .key = x->to, .layer = &x->base};
+}

@@ -1,4 +1,5 @@
-/* copy: whole collections: at another key, in another database, as bytes for DUMP. */
+/* copy: whole collections: at another key, in another database, as bytes for DUMP, from an export.
+ */
 #ifndef COLLECTION_COPY_H
 #define COLLECTION_COPY_H
 
@@ -28,5 +29,23 @@ struct collection_restore {
     int64_t expiry_ms;
 };
 struct op collection_restore_op(struct collection_restore *x);
+
+/* An operation that makes the key a collection of these elements, or adds them to the one that is
+ * there. To a list they are added at the places from `before` on, instead of what is there: so what
+ * is loaded a second time is there once. Fields, and a collection, whose time has come are left
+ * out. ERR_TYPE: it adds, and something else is there. */
+struct collection_load {
+    struct layer_op base; /* first */
+    struct collections *all;
+    struct slice to;
+    enum collection_kind kind;
+    int64_t expiry_ms; /* of the key; 0 = never */
+    int64_t before;    /* elements that were loaded before these; 0 = it takes the key's place */
+    struct {
+        struct element *items;
+        size_t count;
+    } elements;
+};
+struct op collection_load_op(struct collection_load *x);
 
 #endif

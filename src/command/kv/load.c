@@ -1,8 +1,11 @@
 /* load: KV.LOAD: what an export has (docs/export.md) becomes part of the database, many records in
- * one transaction, all or nothing. An entry takes the place of one that is there; a message keeps
- * its id, and if the queue has that id already, nothing happens to it. So what is loaded a second
- * time is there once.
+ * one transaction, all or nothing. An entry takes the place of one that is there; so does a
+ * collection, or it goes on with one that is there from a place on. A message keeps its id, and if
+ * the queue has that id already, nothing happens to it. So what is loaded a second time is there
+ * once.
  */
+#include "collection/copy.h"
+#include "request/elements.h"
 #include "request/enqueue.h"
 #include "request/keys.h"
 #include "request/table.h"
@@ -25,6 +28,50 @@ ARGUMENTS(record_set, struct op, "key value [PXAT unix-time-milliseconds]",
 
 ARGUMENTS(record_del, struct op, "key", ARG_FIXED(struct op, kind, OP_DELETE),
           ARG_KEY(struct op, key, "key", KEY_RM | KEY_DELETE));
+
+/* ---- collections ---- */
+
+ARGUMENTS(load_field, struct element, "field value expiry-milliseconds",
+          ARG_WORD(struct element, name, "field"), ARG_WORD(struct element, value, "value"),
+          ARG_INTEGER(struct element, expiry_ms, "expiry-milliseconds", 0, TIME_MS_MAX, 0));
+ARGUMENTS(load_value, struct element, "value", ARG_WORD(struct element, value, "value"));
+ARGUMENTS(load_member, struct element, "member", ARG_WORD(struct element, name, "member"));
+ARGUMENTS(load_scored, struct element, "score member", ARG_SCORE(struct element, score, "score"),
+          ARG_WORD(struct element, name, "member"));
+
+#define COLLECTION_ARGUMENTS(of, its_kind, each, such_as)                                          \
+    ARGUMENTS(of, struct collection_load,                                                          \
+              "[PXAT unix-time-milliseconds] [MORE count] numelements element [element ...]",      \
+              ARG_FIXED(struct collection_load, kind, its_kind),                                   \
+              ARG_INTEGER(struct collection_load, expiry_ms, "PXAT", 1, TIME_MS_MAX, 0),           \
+              ARG_INTEGER(struct collection_load, before, "MORE", 1, INT64_MAX, 0),                \
+              ARG_COUNT("numelements", 1, INT64_MAX, "elements", such_as),                         \
+              ARG_LIST(struct collection_load, elements, "element", each, NULL))
+COLLECTION_ARGUMENTS(load_hash, COLLECTION_HASH, load_field, "1 name Ada 0");
+COLLECTION_ARGUMENTS(load_list, COLLECTION_LIST, load_value, "2 a b");
+COLLECTION_ARGUMENTS(load_set, COLLECTION_SET, load_member, "2 a b");
+COLLECTION_ARGUMENTS(load_zset, COLLECTION_ZSET, load_scored, "1 1.5 ada");
+
+static enum err check_collection(struct request *rq, void *bound)
+{
+    ((struct collection_load *)bound)->all = rq->env->db->collections;
+    return OK;
+}
+ARGUMENTS_WITH(collection_arguments, struct collection_load,
+               "key <HASH hash | LIST list | SET set | ZSET zset>", WITH(.check = check_collection),
+               ARG_KEY(struct collection_load, to, "key", KEY_OW | KEY_UPDATE),
+               ARG_ALSO("HASH", load_hash), ARG_ALSO("LIST", load_list), ARG_ALSO("SET", load_set),
+               ARG_ALSO("ZSET", load_zset));
+
+static enum err check_record_collection(struct request *rq, void *bound)
+{
+    struct op *op = bound;
+    (void)rq;
+    *op = collection_load_op((struct collection_load *)op->layer);
+    return OK;
+}
+ARGUMENTS_WITH(record_collection, struct op, "collection", WITH(.check = check_record_collection),
+               ARG_MADE(struct op, layer, "collection", collection_arguments));
 
 /* ---- messages ---- */
 
@@ -79,9 +126,11 @@ static enum err records_fit(struct request *rq, size_t count)
     return error_set(&rq->error, ERR_LIMIT, "more records than max-transaction-ops (%zu)", max);
 }
 
-ARGUMENTS(record_arguments, struct op, "<SET set | DEL del | MESSAGE message | DEAD dead>",
+ARGUMENTS(record_arguments, struct op,
+          "<SET set | DEL del | COLLECTION collection | MESSAGE message | DEAD dead>",
           ARG_ALSO("SET", record_set), ARG_ALSO("DEL", record_del),
-          ARG_ALSO("MESSAGE", record_message), ARG_ALSO("DEAD", record_dead));
+          ARG_ALSO("COLLECTION", record_collection), ARG_ALSO("MESSAGE", record_message),
+          ARG_ALSO("DEAD", record_dead));
 
 ARGUMENTS(load_arguments, struct load, "[record ...]",
           ARG_LIST(struct load, records, "record", record_arguments, records_fit,
@@ -121,11 +170,14 @@ const struct command kv_load = {
     .flags = CMD_WRITE | CMD_ADMIN | CMD_DANGEROUS | CMD_AUDITED | CMD_FORMAT,
     .key_flags = KEY_OW | KEY_UPDATE,
     .group = "kv",
-    .summary = "Loads records of an export in one transaction, all or nothing: entries, messages "
-               "with their ids, dead letters.",
+    .summary = "Loads records of an export in one transaction, all or nothing: entries, "
+               "collections, messages with their ids, dead letters.",
     .brief = "record [record ...] [FORMAT format]",
     .arguments = &load_arguments,
     .reply = "`[versionstamp, loaded, left]`: an entry replaces one that is there, a message whose "
-             "id the queue has is left as it is. An error names the record, from 0.",
+             "id the queue has is left as it is. A collection replaces what the key holds; with "
+             "`MORE` it is added to the one there, after `count` elements that were loaded before: "
+             "what a list has from that place on is overwritten. An expiry of 0 is none. An error "
+             "names the record, from 0.",
     .run = kv_load_run,
 };
