@@ -89,8 +89,9 @@ extern "C" {
  * is done any more. To do: close it and open it again: what was acknowledged is there */
 #define TUPLED_BROKEN "BROKEN"
 /* the history asked for is no longer kept, or not of this database; the oldest versionstamp that is
- * follows. To do: read everything again with KV.LIST, then go on from the KV.VERSION of before
- * that */
+ * follows. Of KV.ELEMENTS: the collection has changed since the page that gave the cursor. To
+ * do: read everything again with KV.LIST, then go on from the KV.VERSION of before that; of
+ * KV.ELEMENTS begin again without CURSOR */
 #define TUPLED_STALE "STALE"
 /* nothing happened, and it may work next time. To do: send it again after a short pause */
 #define TUPLED_TRYAGAIN "TRYAGAIN"

@@ -18,6 +18,8 @@ remember() {
         [ -z "$found" ] || told[receipt]=$found ;;
     *KV.LIST* | *KV.FIND* | *KV.DLQ*) found=$(sed -n 's/^1) "\(.*\)"$/\1/p' "$scratch/answer" | tail -n 1)
         [ -z "$found" ] || told[cursor]=$found ;;
+    *KV.ELEMENTS*) found=$(sed -n 's/^5) "\(.*\)"$/\1/p' "$scratch/answer" | tail -n 1)
+        [ -z "$found" ] || told[cursor]=$found ;;
     esac
 }
 

@@ -94,8 +94,10 @@
       "close it and open it again: what was acknowledged is there")                                \
     X(STALE,                                                                                       \
       "the history asked for is no longer kept, or not of this database; the oldest "              \
-      "versionstamp that is follows",                                                              \
-      "read everything again with KV.LIST, then go on from the KV.VERSION of before that")         \
+      "versionstamp that is follows. Of KV.ELEMENTS: the collection has changed since the page "   \
+      "that gave the cursor",                                                                      \
+      "read everything again with KV.LIST, then go on from the KV.VERSION of before that; of "     \
+      "KV.ELEMENTS begin again without CURSOR")                                                    \
     X(TRYAGAIN, "nothing happened, and it may work next time",                                     \
       "send it again after a short pause")                                                         \
     X(EXECABORT, "EXEC did nothing; number, name and error of the command that was wrong follow",  \

@@ -119,6 +119,7 @@
     X(kv_delrange)                                                                                 \
     X(kv_dequeue)                                                                                  \
     X(kv_dlq)                                                                                      \
+    X(kv_elements)                                                                                 \
     X(kv_enqueue)                                                                                  \
     X(kv_exists)                                                                                   \
     X(kv_expire)                                                                                   \

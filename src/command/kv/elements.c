@@ -1,0 +1,279 @@
+/* elements: KV.ELEMENTS: a page of the elements of a collection, and a cursor for those that
+ * follow. Pages that are read to the end are of one state: a cursor knows of which one, and is
+ * refused once the collection has changed.
+ *
+ * A cursor is URL-safe text of
+ *
+ *   format (1 byte: 1), fingerprint of the key (8), version of the collection (8), writes of the
+ *   transaction that asked (4; 0 = the collection is as it is committed), then of a packed one how
+ *   many elements come before (4), of a spread one the row of the last element
+ */
+#include "request/elements.h"
+#include "base/htab.h"
+#include "codec/base64.h"
+#include "request/args.h"
+#include "request/keys.h"
+#include "request/table.h"
+
+#define CURSOR_FORMAT 1
+#define CURSOR_HEAD_BYTES 21
+#define CURSOR_CHARS_MAX 8192 /* more than any row takes */
+#define ELEMENTS_LIMIT_DEFAULT 100
+#define ELEMENTS_LIMIT_MAX 10000
+#define ELEMENTS_PAGE_BYTES (1u << 20)
+
+struct kv_elements {
+    struct slice key, cursor;
+    int64_t limit;
+};
+ARGUMENTS(elements_arguments, struct kv_elements, "key [CURSOR cursor] [LIMIT count]",
+          ARG_KEY(struct kv_elements, key, "key", 0),
+          ARG_WORD(struct kv_elements, cursor, "CURSOR"),
+          ARG_INTEGER(struct kv_elements, limit, "LIMIT", 1, ELEMENTS_LIMIT_MAX,
+                      ELEMENTS_LIMIT_DEFAULT));
+
+struct elements_page {
+    struct collection c;
+    uint8_t head[CURSOR_HEAD_BYTES]; /* of its cursors */
+    struct slice place;              /* where it begins; len 0 = at the beginning */
+    size_t limit, count;
+    struct buf items;  /* as they are written */
+    struct slice next; /* the place after it; data NULL = there are no more */
+};
+
+/* ---- cursors ---- */
+
+/* The state of the collection: as long as it is the same, a cursor is good. */
+static void write_head(struct request *rq, const struct view *v, struct slice key,
+                       const struct entry *entry, uint8_t head[CURSOR_HEAD_BYTES])
+{
+    struct entry own;
+    uint64_t created = rq->client->entered.created;
+    head[0] = CURSOR_FORMAT;
+    put_u64(head + 1, hash_bytes(key) ^ hash_bytes(slice_of(&created, sizeof created)));
+    put_u64(head + 9, entry->version);
+    put_u32(head + 17, view_own(v, key, &own) ? view_writes(v) : 0);
+}
+
+static enum err read_cursor(struct request *rq, struct slice text, struct elements_page *p)
+{
+    if (text.data == NULL || slice_eq(text, slice_str("0"))) return OK;
+    buf_clear(rq->scratch, SIZE_MAX);
+    bool is_good = text.len <= CURSOR_CHARS_MAX && base64url_decode(text, rq->scratch);
+    struct slice cursor = buf_slice(rq->scratch);
+    is_good = is_good && cursor.len > CURSOR_HEAD_BYTES && memcmp(cursor.data, p->head, 9) == 0;
+    if (!is_good) {
+        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor: it is none of this key");
+    }
+    if (memcmp(cursor.data, p->head, CURSOR_HEAD_BYTES) != 0) {
+        return error_set(&rq->error, ERR_STALE,
+                         "the collection has changed since the page with this cursor; begin again "
+                         "without CURSOR");
+    }
+    p->place = arena_copy(
+        rq->arena, slice_of(cursor.data + CURSOR_HEAD_BYTES, cursor.len - CURSOR_HEAD_BYTES));
+    return OK;
+}
+
+static void reply_cursor(struct request *rq, const struct elements_page *p)
+{
+    if (p->next.data == NULL) {
+        resp_bulk_str(rq->w, "0");
+        return;
+    }
+    buf_clear(rq->scratch, SIZE_MAX);
+    buf_append(rq->scratch, p->head, CURSOR_HEAD_BYTES);
+    buf_append(rq->scratch, p->next.data, p->next.len);
+    struct resp_mark mark = resp_bulk_begin(rq->w, 10);
+    base64url_encode(buf_slice(rq->scratch), rq->w->out);
+    resp_bulk_end(rq->w, mark);
+}
+
+/* ---- elements ---- */
+
+static void reply_expiry(struct resp_writer *w, int64_t expiry_ms)
+{
+    if (expiry_ms != 0) {
+        resp_int(w, expiry_ms);
+    } else {
+        resp_nil(w);
+    }
+}
+
+static void add(struct request *rq, struct elements_page *p, const struct element *x)
+{
+    struct resp_writer w = {.out = &p->items, .proto = rq->w->proto};
+    p->count++;
+    switch (p->c.head.kind) {
+    case COLLECTION_HASH:
+        resp_array(&w, 3);
+        resp_bulk(&w, x->name);
+        resp_bulk(&w, x->value);
+        reply_expiry(&w, x->expiry_ms);
+        break;
+    case COLLECTION_ZSET:
+        resp_array(&w, 2);
+        resp_bulk(&w, x->name);
+        reply_score(&w, x->score);
+        break;
+    case COLLECTION_LIST: resp_bulk(&w, x->value); break;
+    case COLLECTION_SET:
+    case COLLECTION_STREAM: resp_bulk(&w, x->name); break;
+    }
+}
+
+static bool is_full(const struct elements_page *p)
+{
+    return p->count == p->limit || p->items.len >= ELEMENTS_PAGE_BYTES;
+}
+
+/* Those in the head are counted with the ones that have expired since, which places are about. */
+static enum err read_packed(struct request *rq, struct elements_page *p)
+{
+    const struct collection_head *h = &p->c.head;
+    size_t at = 0;
+    uint32_t from = 0;
+    if (p->place.len > 0 && p->place.len != 4) {
+        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
+    }
+    if (p->place.len > 0) from = get_u32(p->place.data);
+    for (uint32_t i = 0; at < h->packed.len; i++) {
+        struct element x;
+        if (is_full(p)) {
+            uint8_t *place = arena_alloc(rq->arena, 4);
+            put_u32(place, i);
+            p->next = slice_of(place, 4);
+            break;
+        }
+        if (!collection_packed_next(h, &at, &x)) return collection_damaged(&p->c, &rq->error);
+        bool is_dead = x.expiry_ms != 0 && x.expiry_ms <= p->c.view->now_ms;
+        if (i >= from && !is_dead) add(rq, p, &x);
+    }
+    return OK;
+}
+
+/* The row of an element in the order of a walk. */
+static struct slice row_of(const struct elements_page *p, const struct element_walk *w,
+                           const struct element *x)
+{
+    struct element_rows rows = collection_rows(&p->c);
+    struct arena *arena = p->c.view->arena;
+    switch (p->c.head.kind) {
+    case COLLECTION_LIST: return row_of_position(arena, &rows, w->position);
+    case COLLECTION_ZSET: return row_of_score(arena, &rows, x->score, x->name);
+    case COLLECTION_HASH:
+    case COLLECTION_SET:
+    case COLLECTION_STREAM: break;
+    }
+    return row_of_name(arena, &rows, element_walk_tag(&p->c, false), x->name);
+}
+
+static enum err range_after(struct request *rq, const struct elements_page *p,
+                            struct walk_range *range)
+{
+    struct element_rows rows = collection_rows(&p->c);
+    struct slice place = p->place;
+    if (place.len == 0) return OK;
+    struct slice first = rows_start(rq->arena, &rows, element_walk_tag(&p->c, false));
+    if (!slice_has_prefix(place, first)) {
+        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
+    }
+    uint8_t *after = arena_alloc(rq->arena, place.len + 1);
+    memcpy(after, place.data, place.len);
+    after[place.len] = 0;
+    range->start = slice_of(after, place.len + 1);
+    return OK;
+}
+
+static enum err read_spread(struct request *rq, struct elements_page *p)
+{
+    struct walk_range range = {.hint = p->limit + 1};
+    struct element_walk walk = {0};
+    struct slice last = {0};
+    bool is_end = false;
+    enum err r = range_after(rq, p, &range);
+    if (r == OK) r = element_walk_begin(&walk, &p->c, &range, &rq->error);
+    while (r == OK) {
+        struct element x;
+        r = element_walk_next(&walk, &x, &is_end, &rq->error);
+        if (r != OK || is_end) break;
+        if (is_full(p)) { /* and there is one more */
+            p->next = last;
+            break;
+        }
+        add(rq, p, &x);
+        if (is_full(p)) last = row_of(p, &walk, &x);
+    }
+    element_walk_end(&walk);
+    return r;
+}
+
+/* ---- the command ---- */
+
+static void reply_page(struct request *rq, const struct elements_page *p, uint64_t version,
+                       uint64_t length)
+{
+    resp_array(rq->w, 6);
+    reply_stamp(rq, version);
+    resp_bulk_str(rq->w, collection_kind_name(p->c.head.kind));
+    resp_int(rq->w, (int64_t)length);
+    reply_expiry(rq->w, p->c.expiry_ms);
+    reply_cursor(rq, p);
+    resp_array(rq->w, p->count);
+    buf_append(rq->w->out, p->items.data, p->items.len);
+}
+
+static enum err tell_page(struct request *rq, struct view *v, const struct entry *entry)
+{
+    const struct kv_elements *a = rq->bound;
+    struct elements_page p = {.limit = (size_t)a->limit};
+    uint64_t length = 0;
+    collection_begin(rq->env->db->collections, v, a->key, COLLECTION_HASH, &p.c);
+    write_head(rq, v, a->key, entry, p.head);
+    buf_init(&p.items);
+    enum err r = read_cursor(rq, a->cursor, &p);
+    if (r == OK) r = collection_read(&p.c, entry, &rq->error);
+    if (r == OK) r = collection_length(&p.c, &length, &rq->error);
+    if (r == OK) r = p.c.head.is_spread ? read_spread(rq, &p) : read_packed(rq, &p);
+    if (r == OK && p.items.is_failed) {
+        r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
+    }
+    if (r == OK) reply_page(rq, &p, entry->version, length);
+    buf_fini(&p.items);
+    return r;
+}
+
+static enum err kv_elements_run(struct request *rq)
+{
+    const struct kv_elements *a = rq->bound;
+    struct entry entry;
+    enum err r = request_read(rq, a->key, &entry);
+    if (r != OK) return r;
+    if (!entry.exists) {
+        resp_nil_array(rq->w);
+        return OK;
+    }
+    if (!collection_is_head(entry.value)) return string_wrong_type(&rq->error);
+    struct view *v = elements_view(rq);
+    r = tell_page(rq, v, &entry);
+    elements_read(rq, v);
+    return r;
+}
+
+const struct command kv_elements = {
+    .name = "kv.elements",
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
+    .key_flags = KEY_RO | KEY_ACCESS,
+    .group = "kv",
+    .since = "0.2.0",
+    .summary = "A page of the elements of a hash, list, set or sorted set; all pages are of one "
+               "state.",
+    .arguments = &elements_arguments,
+    .reply =
+        "`[versionstamp, type, length, expiry ms or nil, cursor, [element ...]]`, or nil when "
+        "there is no such key. An element is bytes, of a hash `[field, value, expiry ms or nil]`, "
+        "of a sorted set `[member, score]`. Cursor `0` = done. A page ends after `LIMIT` elements "
+        "(100) or about 1 MB. `-STALE` when the collection has changed since the page that gave "
+        "the cursor: begin again without one.",
+    .run = kv_elements_run,
+};
