@@ -282,6 +282,14 @@ static void it_is_told_of_every_command(void **state)
     expect(c, "[[kv.mget :-2 [*+movablekeys] *]]", "COMMAND INFO KV.MGET");
 }
 
+static void a_collection_is_shown_in_the_format(void **state)
+{
+    expect(c, ":2", "RPUSH l a b");
+    expect(c, "{'$collection':{'type':'list','length':2}}", "KV.GET ['l']");
+    expect(c, "\x81\xab$collection\x82\xa4type\xa4list\xa6length\x02",
+           "KV.GET ['l'] FORMAT MSGPACK");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
@@ -300,6 +308,7 @@ int main(void)
         TEST(pushes_have_the_format_of_the_connection),
         TEST(a_server_may_be_told_that_json_is_bare),
         TEST(other_words_are_refused),
+        TEST(a_collection_is_shown_in_the_format),
         TEST(it_is_told_of_every_command),
     };
     return cmocka_run_group_tests(tests, start, group_stop);

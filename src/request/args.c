@@ -240,7 +240,9 @@ static void write_json_bare(struct slice value, struct buf *out)
 
 void reply_value(struct resp_writer *w, enum format format, struct slice value)
 {
-    if (format == FORMAT_MSGPACK && !collection_is_head(value)) {
+    if (format == FORMAT_MSGPACK && collection_is_head(value)) {
+        write_value(format, value, w->out); /* a few bytes, whatever it holds */
+    } else if (format == FORMAT_MSGPACK) {
         resp_bulk(w, value);
     } else {
         resp_draft(w, value, format == FORMAT_JSON ? write_json : write_json_bare);
