@@ -125,7 +125,7 @@ ctl export --all --format msgpack >"$scratch/all.mp"
 ctl export >"$scratch/one.jsonl"
 digest=$(ctl digest)
 same "the first line says what it is" '{"format":"tupled-export 1","all":true,"version":"' "$(head -c 50 "$scratch/all.jsonl")"
-same "the last line counts" '"entries":26,"deletions":0,"messages":3,"dead":1,"indexes":2,"databases":3,"libraries":2' \
+same "the last line counts" '"entries":26,"deletions":0,"collections":0,"messages":3,"dead":1,"indexes":2,"databases":3,"libraries":2' \
     "$(tail -n 1 "$scratch/all.jsonl" | grep -oE '"entries.*libraries":[0-9]+')"
 same "a library as text" '{"library":"shop","code":"#!lua name=shop\nredis.register_function(\"sell\", function(keys, args)\n\treturn redis.call(\"DECRBY\", keys[1], args[1])\nend)\n"}' \
     "$(grep '^{"library":"shop"' "$scratch/all.jsonl")"

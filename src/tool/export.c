@@ -13,11 +13,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "tool/commands.h"
+#include "tool/elements.h"
 #include "tool/export_int.h"
 #include "tupled.h"
 
 #define EXPORT_PAGE "5000"
 #define EXPORT_AGAIN_MAX 5 /* after flushes */
+#define EXPORT_ROUNDS 5    /* of changes, while collections change */
 
 const struct tool_option export_options[] = {
     {"--all", 0, NULL, "queues, indexes, limits too; without --db all databases, and functions"},
@@ -45,7 +47,7 @@ enum tool_status export_wrote(struct exporter *x)
     return export_out_flush(&x->out, false);
 }
 
-static bool export_stamp_of(const redisReply *r, struct export_stamp *out)
+bool export_stamp_of(const redisReply *r, struct export_stamp *out)
 {
     if (!wire_is(r, REDIS_REPLY_STRING) || r->len != EXPORT_STAMP_CHARS) return false;
     memcpy(out->text, r->str, sizeof out->text - 1);
@@ -65,26 +67,43 @@ enum tool_status export_version(struct exporter *x, struct export_stamp *out)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* [key, value, versionstamp, expiry ms or nil] */
-static enum tool_status export_entry(struct exporter *x, const redisReply *row)
+enum tool_status export_deleted(struct exporter *x, const redisReply *row)
 {
     struct record_out o;
-    if (!wire_is_array(row, 4) || !wire_is(row->element[0], REDIS_REPLY_STRING)) {
-        return tool_strange("KV.LIST");
-    }
-    bool exists = wire_is(row->element[1], REDIS_REPLY_STRING);
     record_begin(&o, &x->out.pending, x->is_pack);
     record_raw(&o, "key", wire_slice(row->element[0]));
-    if (exists) record_raw(&o, "value", wire_slice(row->element[1]));
-    if (!exists) record_true(&o, "deleted");
+    record_true(&o, "deleted");
+    record_text(&o, "versionstamp", wire_slice(row->element[2]));
+    record_end(&o);
+    x->deletions++;
+    return export_wrote(x);
+}
+
+enum tool_status export_plain(struct exporter *x, const redisReply *row)
+{
+    struct record_out o;
+    record_begin(&o, &x->out.pending, x->is_pack);
+    record_raw(&o, "key", wire_slice(row->element[0]));
+    record_raw(&o, "value", wire_slice(row->element[1]));
     record_text(&o, "versionstamp", wire_slice(row->element[2]));
     if (wire_is(row->element[3], REDIS_REPLY_INTEGER)) {
         record_i64(&o, "expires", row->element[3]->integer);
     }
     record_end(&o);
-    x->entries += exists;
-    x->deletions += !exists;
+    x->entries++;
     return export_wrote(x);
+}
+
+/* [key, value, versionstamp, expiry ms or nil]; of a change the value may be nil. */
+static bool export_is_row(const redisReply *row)
+{
+    return wire_is_array(row, 4) && wire_is(row->element[0], REDIS_REPLY_STRING);
+}
+
+static enum tool_status export_entry(struct exporter *x, const redisReply *row)
+{
+    return wire_is(row->element[1], REDIS_REPLY_STRING) ? export_plain(x, row)
+                                                        : export_deleted(x, row);
 }
 
 static void export_ask_page(struct exporter *x, const redisReply *cursor)
@@ -105,22 +124,45 @@ static void export_ask_page(struct exporter *x, const redisReply *cursor)
     wire_append(x->w, n, words);
 }
 
-/* The next page is on its way while this one is written. */
+/* The rows of a page: those of collections come last, in their order. *count: the others. False:
+ * something is no row. */
+static bool export_part_rows(const struct exporter *x, redisReply *rows, redisReply **parted,
+                             size_t *count)
+{
+    size_t last = 0;
+    *count = 0;
+    for (size_t i = 0; i < rows->elements; i++) {
+        if (!export_is_row(rows->element[i])) return false;
+        last += elements_are_of(rows->element[i]->element[1], x->is_pack);
+    }
+    last = rows->elements - last;
+    for (size_t i = 0; i < rows->elements; i++) {
+        bool is_one = elements_are_of(rows->element[i]->element[1], x->is_pack);
+        parted[is_one ? last++ : (*count)++] = rows->element[i];
+    }
+    return true;
+}
+
+/* The next page is on its way while this one is written, unless collections are to be read. */
 static enum tool_status export_page(struct exporter *x, const redisReply *r, bool *is_last)
 {
     enum tool_status s = TOOL_DONE;
+    size_t plain = 0;
     if (r->type == REDIS_REPLY_ERROR) return tool_refused(r);
     if (!wire_is_array(r, 2) || !wire_is(r->element[0], REDIS_REPLY_STRING)) {
         return tool_strange("KV.LIST");
     }
     *is_last = strcmp(r->element[0]->str, "0") == 0;
-    if (!*is_last) {
+    size_t count = r->element[1]->elements;
+    redisReply **rows = mem_new((count + 1) * sizeof *rows);
+    if (!export_part_rows(x, r->element[1], rows, &plain)) s = tool_strange("KV.LIST");
+    if (s == TOOL_DONE && plain < count) s = export_collections(x, rows + plain, count - plain);
+    if (s == TOOL_DONE && !*is_last) {
         export_ask_page(x, r->element[0]);
-        if (!wire_move(x->w)) return tool_fail(TOOL_BROKEN, "%s", wire_why(x->w));
+        if (!wire_move(x->w)) s = tool_fail(TOOL_BROKEN, "%s", wire_why(x->w));
     }
-    for (size_t i = 0; i < r->element[1]->elements && s == TOOL_DONE; i++) {
-        s = export_entry(x, r->element[1]->element[i]);
-    }
+    for (size_t i = 0; i < plain && s == TOOL_DONE; i++) s = export_entry(x, rows[i]);
+    mem_free(rows);
     return s;
 }
 
@@ -142,12 +184,19 @@ static enum tool_status export_entries(struct exporter *x)
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-static enum tool_status export_change(struct exporter *x, const redisReply *row)
+/* `at`: its versionstamp. */
+static enum tool_status export_change(struct exporter *x, const redisReply *row,
+                                      const struct export_stamp *at,
+                                      const struct export_stamp *until)
 {
-    if (!wire_is_array(row, 4)) return tool_strange("KV.CHANGES");
-    if (wire_is(row->element[0], REDIS_REPLY_STRING)) return export_entry(x, row);
-    x->is_flushed = true;
-    return TOOL_NO;
+    if (!export_is_row(row)) {
+        x->is_flushed = true;
+        return TOOL_NO;
+    }
+    if (export_is_seen(x, wire_slice(row->element[0]), at)) return TOOL_DONE;
+    if (elements_are_of(row->element[1], x->is_pack))
+        return export_changed_collection(x, row, until);
+    return export_entry(x, row);
 }
 
 static enum tool_status export_stale(const redisReply *r)
@@ -188,7 +237,7 @@ static enum tool_status export_some_changes(struct exporter *x, struct export_st
         } else if (strcmp(at.text, until->text) > 0) {
             break;
         } else {
-            s = export_change(x, row);
+            s = export_change(x, row, &at, until);
         }
     }
     freeReplyObject(r);
@@ -270,21 +319,55 @@ static enum tool_status export_database(struct exporter *x, struct export_databa
     return s;
 }
 
+/* The changes that are still to come of all, up to one version. */
+static enum tool_status export_last_changes(struct exporter *x, struct export_databases *all,
+                                            struct export_stamp *version)
+{
+    x->ahead = x->torn = 0;
+    enum tool_status s = export_version(x, version);
+    for (size_t i = 0; i < all->count && s == TOOL_DONE; i++) {
+        x->database = (unsigned)i;
+        if (all->items[i].name != NULL) s = export_select(x, all->items[i].name);
+        if (s == TOOL_DONE) s = export_changes(x, &all->items[i].from, version);
+    }
+    return s;
+}
+
+/* Until no collection was read newer than that version, or while it was changed. */
+static enum tool_status export_rounds(struct exporter *x, struct export_databases *all,
+                                      struct export_stamp *version)
+{
+    enum tool_status s = TOOL_DONE;
+    for (int i = 0; s == TOOL_DONE && i < EXPORT_ROUNDS; i++) {
+        s = export_last_changes(x, all, version);
+        if (s != TOOL_DONE || x->ahead + x->torn == 0) return s;
+    }
+    if (s == TOOL_DONE && x->ahead > 0) {
+        tool_warn(x->t,
+                  "%llu collections (hashes, lists, sets) are written to all the time: what the "
+                  "export has of them is newer than the rest",
+                  (unsigned long long)x->ahead);
+    }
+    if (s == TOOL_DONE && x->torn > 0) {
+        tool_warn(x->t,
+                  "%llu collections (hashes, lists, sets) changed whenever they were read: "
+                  "elements of them may be missing in the export",
+                  (unsigned long long)x->torn);
+    }
+    return s;
+}
+
 static enum tool_status export_databases(struct exporter *x, struct export_databases *all,
                                          struct export_stamp *version)
 {
     enum tool_status s = export_libraries(x);
     if (s == TOOL_DONE) s = export_list_databases(x, all);
     for (size_t i = 0; i < all->count && s == TOOL_DONE; i++) {
+        x->database = (unsigned)i;
         s = export_select(x, all->items[i].name);
         if (s == TOOL_DONE) s = export_database(x, &all->items[i], true);
     }
-    if (s == TOOL_DONE) s = export_version(x, version);
-    for (size_t i = 0; i < all->count && s == TOOL_DONE; i++) {
-        s = export_select(x, all->items[i].name);
-        if (s == TOOL_DONE) s = export_changes(x, &all->items[i].from, version);
-    }
-    return s;
+    return s == TOOL_DONE ? export_rounds(x, all, version) : s;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -330,6 +413,7 @@ static enum tool_status export_tail(struct exporter *x, const struct export_stam
     record_i64(&o, "records", (int64_t)x->records);
     record_i64(&o, "entries", (int64_t)x->entries);
     record_i64(&o, "deletions", (int64_t)x->deletions);
+    record_i64(&o, "collections", (int64_t)x->collections);
     record_i64(&o, "messages", (int64_t)x->messages);
     record_i64(&o, "dead", (int64_t)x->dead);
     record_i64(&o, "indexes", (int64_t)x->indexes);
@@ -344,8 +428,9 @@ static enum tool_status export_once(struct exporter *x, struct export_stamp *ver
 {
     struct export_databases all = {.items = NULL};
     struct export_database one = {.name = NULL};
+    struct export_databases only = {.items = &one, .count = 1};
     x->is_flushed = false;
-    x->entries = x->deletions = x->messages = x->dead = 0;
+    x->entries = x->deletions = x->collections = x->messages = x->dead = 0;
     x->indexes = x->databases = x->libraries = x->records = 0;
     enum tool_status s = export_head(x);
     if (s == TOOL_DONE && export_is_whole_server(x)) {
@@ -353,8 +438,7 @@ static enum tool_status export_once(struct exporter *x, struct export_stamp *ver
     } else if (s == TOOL_DONE) {
         s = export_database(x, &one, tool_has(x->t, "--all"));
         *version = one.from;
-        if (s == TOOL_DONE) s = export_version(x, version);
-        if (s == TOOL_DONE) s = export_changes(x, &one.from, version);
+        if (s == TOOL_DONE) s = export_rounds(x, &only, version);
     }
     if (s == TOOL_DONE) s = export_tail(x, version);
     for (size_t i = 0; i < all.count; i++) mem_free(all.items[i].name);
@@ -379,9 +463,11 @@ static enum tool_status export_write(struct exporter *x)
                                   "itself");
     }
     if (s == TOOL_DONE && is_file && !x->t->is_quiet) {
-        fprintf(stderr, "%llu entries, %llu messages, %llu dead letters; version %s\n",
-                (unsigned long long)x->entries, (unsigned long long)x->messages,
-                (unsigned long long)x->dead, version.text);
+        fprintf(stderr,
+                "%llu entries, %llu collections, %llu messages, %llu dead letters; "
+                "version %s\n",
+                (unsigned long long)x->entries, (unsigned long long)x->collections,
+                (unsigned long long)x->messages, (unsigned long long)x->dead, version.text);
     }
     return s;
 }
@@ -414,6 +500,7 @@ enum tool_status export_run(struct tool *t)
     s = export_out_open(&x.out, path != NULL && strcmp(path, "-") != 0 ? path : NULL);
     if (s == TOOL_DONE) s = export_write(&x);
     export_out_close(&x.out);
+    mem_free(x.seen);
     wire_close(x.w);
     return s;
 }

@@ -13,6 +13,8 @@ struct export_stamp {
     char text[EXPORT_STAMP_CHARS + 1];
 };
 
+struct export_seen; /* export_collection.c */
+
 struct exporter {
     const struct tool *t;
     struct wire *w;
@@ -21,7 +23,12 @@ struct exporter {
     bool is_pack;
     bool is_flushed;    /* why it failed: begin anew */
     const char *prefix; /* NULL = everything */
-    uint64_t entries, deletions, messages, dead, indexes, databases, libraries, records;
+    uint64_t entries, deletions, collections, messages, dead, indexes, databases, libraries,
+        records;
+    /* Of this round: collections that were read newer than it; that changed whenever they were. */
+    uint64_t ahead, torn;
+    unsigned database;        /* which one is read */
+    struct export_seen *seen; /* owned: changed collections that were read; NULL = none yet */
     int64_t begun_us;
 };
 
@@ -32,6 +39,21 @@ const char *export_format(const struct exporter *x);
 ERR_MUST_USE enum tool_status export_wrote(struct exporter *x);
 /* The newest version. */
 ERR_MUST_USE enum tool_status export_version(struct exporter *x, struct export_stamp *out);
+bool export_stamp_of(const redisReply *r, struct export_stamp *out);
+/* A row of KV.LIST WITHEXPIRY or KV.CHANGES, as it stands: an entry. */
+ERR_MUST_USE enum tool_status export_plain(struct exporter *x, const redisReply *row);
+/* The key of the row is there no longer. */
+ERR_MUST_USE enum tool_status export_deleted(struct exporter *x, const redisReply *row);
+
+/* export_collection.c */
+/* The elements of collections; the rows are of one page of KV.LIST. Nothing else is under way. */
+ERR_MUST_USE enum tool_status export_collections(struct exporter *x, redisReply *const *rows,
+                                                 size_t count);
+/* The elements as they are now, of a row of KV.CHANGES. */
+ERR_MUST_USE enum tool_status export_changed_collection(struct exporter *x, const redisReply *row,
+                                                        const struct export_stamp *until);
+/* Has the file the key as it was at that version, or later? */
+bool export_is_seen(const struct exporter *x, struct slice key, const struct export_stamp *at);
 
 /* export_all.c */
 /* Definitions of indexes, queues and dead letters of the selected database. */

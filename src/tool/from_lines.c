@@ -93,13 +93,14 @@ static void lines_close(struct source *s)
 /* ---- what a record is ------------------------------------------------------------------------ */
 
 static const char *const lines_names[] = {
-    "key",       "value",   "versionstamp", "expires",   "ttl",         "deleted",     "format",
-    "of",        "all",     "version",      "time",      "program",     "prefix",      "database",
-    "limits",    "backup",  "keep",         "max-bytes", "max-entries", "rate",        "comment",
-    "index",     "type",    "paths",        "unique",    "tokenize",    "queue",       "id",
-    "due",       "failed",  "error",        "attempts",  "backoff",     "undelivered", "end",
-    "records",   "entries", "dead",         "messages",  "deletions",   "indexes",     "digest",
-    "databases", "library", "code",         "libraries", NULL};
+    "key",         "value",   "versionstamp", "expires",   "ttl",         "deleted",     "format",
+    "of",          "all",     "version",      "time",      "program",     "prefix",      "database",
+    "limits",      "backup",  "keep",         "max-bytes", "max-entries", "rate",        "comment",
+    "index",       "type",    "paths",        "unique",    "tokenize",    "queue",       "id",
+    "due",         "failed",  "error",        "attempts",  "backoff",     "undelivered", "end",
+    "records",     "entries", "dead",         "messages",  "deletions",   "indexes",     "digest",
+    "databases",   "library", "code",         "libraries", "collection",  "more",        "elements",
+    "collections", NULL};
 
 static bool lines_is_name(struct slice name)
 {
@@ -135,8 +136,11 @@ static enum tool_status lines_entry(struct lines *l, struct record *out)
     out->value = fields_get(f, "value");
     out->stamp = slice_of(NULL, 0);
     bool is_deleted = field_is_true(f, fields_get(f, "deleted"));
-    out->kind = is_deleted ? RECORD_DELETED : RECORD_ENTRY;
-    if (is_deleted == (out->value.len > 0)) return lines_bad(l, "an entry has a key and a value");
+    bool is_collection = fields_get(f, "collection").len > 0;
+    out->kind = is_collection ? RECORD_COLLECTION : is_deleted ? RECORD_DELETED : RECORD_ENTRY;
+    if (is_deleted + is_collection + (out->value.len > 0) != 1) {
+        return lines_bad(l, "an entry has a key and a value");
+    }
     if (stamp.len > 0 && !field_text(f, stamp, &l->arena, &out->stamp)) {
         return lines_bad(l, "versionstamp is text");
     }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "codec/key.h"
 #include "codec/value.h"
+#include "tool/collection_words.h"
 #include "tool/commands.h"
 #include "tool/import_int.h"
 #include "tool/output.h"
@@ -70,13 +71,26 @@ static enum tool_status import_bad(const struct importer *im, const struct recor
                      (unsigned long long)r->number, what);
 }
 
+static bool import_has_key(const struct record *r)
+{
+    return r->kind == RECORD_ENTRY || r->kind == RECORD_DELETED || r->kind == RECORD_COLLECTION;
+}
+
+static enum tool_status import_check_elements(struct importer *im, const struct record *r)
+{
+    struct collection_words words = {0};
+    arena_reset(&im->arena);
+    const char *wrong = collection_words_make(r, &im->arena, &words);
+    return wrong == NULL ? TOOL_DONE : import_bad(im, r, wrong);
+}
+
 static enum tool_status import_check(struct importer *im, const struct record *r)
 {
     struct error e = {.text = ""};
     struct slice value = r->value;
     if (r->kind == RECORD_MESSAGE) {
         value = fields_get(&r->fields, "value");
-    } else if (r->kind != RECORD_ENTRY && r->kind != RECORD_DELETED) {
+    } else if (!import_has_key(r)) {
         return TOOL_DONE;
     } else {
         buf_clear(&im->scratch, 1 << 20);
@@ -85,6 +99,7 @@ static enum tool_status import_check(struct importer *im, const struct record *r
         }
     }
     if (r->kind == RECORD_DELETED) return TOOL_DONE;
+    if (r->kind == RECORD_COLLECTION) return import_check_elements(im, r);
     buf_clear(&im->scratch, 1 << 20);
     enum err bad = r->is_pack ? value_check(value, &e)
                               : value_from_json(value, NULL, &im->scratch, &e);
@@ -97,9 +112,8 @@ static enum tool_status import_check(struct importer *im, const struct record *r
 static bool import_is_wanted(struct importer *im, const struct record *r)
 {
     struct error e;
-    bool is_entry = r->kind == RECORD_ENTRY || r->kind == RECORD_DELETED;
     if (im->prefix.len == 0) return true;
-    if (!is_entry) return r->kind == RECORD_END || r->kind == RECORD_DATABASE;
+    if (!import_has_key(r)) return r->kind == RECORD_END || r->kind == RECORD_DATABASE;
     buf_clear(&im->scratch, 1 << 20);
     /* What is no key is for the server to refuse. */
     return key_from_bare_arg(r->key, false, NULL, &im->scratch, &e) != OK ||
@@ -114,6 +128,7 @@ static enum tool_status import_record(struct importer *im, const struct record *
     case RECORD_END: break;
     case RECORD_ENTRY:
     case RECORD_DELETED:
+    case RECORD_COLLECTION:
     case RECORD_MESSAGE: return loader_add(&im->loader, r);
     case RECORD_DATABASE: return import_database(im, r);
     case RECORD_INDEX: return import_index(im, r);
@@ -128,6 +143,7 @@ static void import_count(struct importer *im, const struct record *r)
     im->read++;
     im->entries += r->kind == RECORD_ENTRY;
     im->messages += r->kind == RECORD_MESSAGE;
+    im->collections += r->kind == RECORD_COLLECTION && fields_get(&r->fields, "more").len == 0;
     import_show(im);
 }
 
@@ -236,8 +252,12 @@ static void import_end(struct importer *im)
 {
     import_state_remove(&im->state);
     if (im->t->is_quiet) return;
-    fprintf(stderr, "%llu entries and %llu messages %s", (unsigned long long)im->entries,
-            (unsigned long long)im->messages, im->is_dry ? "are as they should be" : "loaded");
+    fprintf(stderr, "%llu entries", (unsigned long long)im->entries);
+    if (im->collections > 0) {
+        fprintf(stderr, ", %llu collections", (unsigned long long)im->collections);
+    }
+    fprintf(stderr, " and %llu messages %s", (unsigned long long)im->messages,
+            im->is_dry ? "are as they should be" : "loaded");
     if (im->loader.left > 0) {
         fprintf(stderr, ", %llu records changed nothing", (unsigned long long)im->loader.left);
     }
@@ -266,6 +286,7 @@ enum tool_status import_run(struct tool *t)
 {
     struct importer im = {.t = t, .source = {.t = t}, .map = {.fd = -1}};
     buf_init(&im.scratch);
+    arena_init(&im.arena, 4096);
     buf_init(&im.prefix);
     buf_init(&im.state_path);
     enum tool_status s = import_read_options(&im);
@@ -274,6 +295,7 @@ enum tool_status import_run(struct tool *t)
     if (im.source.kind != NULL) im.source.kind->close(&im.source);
     file_close(&im.map);
     buf_fini(&im.scratch);
+    arena_fini(&im.arena);
     buf_fini(&im.prefix);
     buf_fini(&im.state_path);
     wire_close(im.w);

@@ -18,7 +18,8 @@ struct importer {
     bool is_dry;
     struct buf prefix; /* encoded; empty = everything */
     struct buf scratch, state_path;
-    uint64_t read, entries, messages;
+    uint64_t read, entries, collections, messages;
+    struct arena arena;     /* of a record that is checked */
     uint64_t saved_records; /* of the loader's, in the state */
     int64_t begun_us;
     struct file map; /* of --map; closed = none */

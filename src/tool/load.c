@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "codec/key.h"
+#include "tool/collection_words.h"
 #include "tool/output.h"
 
 #define LOAD_RECORDS 1000
@@ -100,6 +101,17 @@ static void load_entry(struct loader *l, const struct record *r)
     if (r->expires_ms == 0) return;
     load_text(l, "PXAT");
     load_number(l, r->expires_ms);
+}
+
+/* NULL, or what is wrong. */
+static const char *load_collection(struct loader *l, const struct record *r)
+{
+    struct collection_words words = {0};
+    const char *wrong = collection_words_make(r, &l->arena, &words);
+    load_text(l, "COLLECTION");
+    load_copy(l, r->key);
+    for (size_t i = 0; i < words.count && wrong == NULL; i++) load_copy(l, words.items[i]);
+    return wrong;
 }
 
 /* BACKOFF n ms ..., UNDELIVERED n key ... */
@@ -266,7 +278,8 @@ static enum tool_status load_push(struct loader *l)
 
 static void load_note(struct loader *l, const struct record *r)
 {
-    if (!l->is_mapping || r->kind != RECORD_ENTRY || r->stamp.len == 0) return;
+    bool is_there = r->kind == RECORD_ENTRY || r->kind == RECORD_COLLECTION;
+    if (!l->is_mapping || !is_there || r->stamp.len == 0) return;
     struct buf key;
     struct error e;
     buf_init(&key);
@@ -288,13 +301,16 @@ enum tool_status loader_add(struct loader *l, const struct record *r)
 {
     if (l->count == 0) load_text(l, "KV.LOAD");
     l->is_pack = r->is_pack;
+    const char *wrong = NULL;
     if (r->kind == RECORD_MESSAGE) {
-        const char *wrong = load_message(l, r);
-        if (wrong != NULL) return load_bad(l, r->number, wrong);
+        wrong = load_message(l, r);
+    } else if (r->kind == RECORD_COLLECTION) {
+        wrong = load_collection(l, r);
     } else {
         load_entry(l, r);
-        load_note(l, r);
     }
+    if (wrong != NULL) return load_bad(l, r->number, wrong);
+    load_note(l, r);
     l->numbers[l->count++] = r->number;
     bool is_full = l->count == LOAD_RECORDS || l->bytes >= LOAD_BYTES ||
                    l->word_count >= LOAD_WORDS;

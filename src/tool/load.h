@@ -35,8 +35,9 @@ struct loader {
 
 void loader_init(struct loader *l, struct wire *w, const struct source *source, const char *input);
 void loader_fini(struct loader *l);
-/* RECORD_ENTRY, RECORD_DELETED, RECORD_MESSAGE. Sends a batch when it is full and hears what has
- * been answered. What the server refuses is said, with the number of the record. */
+/* RECORD_ENTRY, RECORD_DELETED, RECORD_COLLECTION, RECORD_MESSAGE. Sends a batch when it is full,
+ * and hears what has been answered. What the server refuses is said, with the number of the record.
+ */
 ERR_MUST_USE enum tool_status loader_add(struct loader *l, const struct record *r);
 /* Sends the rest and waits for all answers. */
 ERR_MUST_USE enum tool_status loader_drain(struct loader *l);

@@ -132,6 +132,12 @@ void mp_add_i64(struct buf *out, int64_t value)
     msgpack_pack_int64(&p, value);
 }
 
+void mp_add_f64(struct buf *out, double value)
+{
+    msgpack_packer p = mp_packer(out);
+    msgpack_pack_double(&p, value);
+}
+
 void mp_add_true(struct buf *out)
 {
     msgpack_packer p = mp_packer(out);

@@ -48,6 +48,7 @@ bool mp_unpack(struct slice item, msgpack_object *out);
 void mp_add_str(struct buf *out, struct slice text);
 void mp_add_bin(struct buf *out, struct slice bytes);
 void mp_add_i64(struct buf *out, int64_t value);
+void mp_add_f64(struct buf *out, double value);
 void mp_add_true(struct buf *out);
 /* Heads: so many items, or members, follow. */
 void mp_add_array(struct buf *out, size_t count);

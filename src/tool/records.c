@@ -2,7 +2,10 @@
  * a value ends is looked for, by skipping strings and counting brackets, or by mp_measure. */
 #include "tool/records.h"
 
+#include <math.h>
+
 #include "codec/base64.h"
+#include "codec/float_text.h"
 #include "codec/json_lex.h"
 #include "codec/utf8.h"
 #include "tool/msgpack.h"
@@ -89,14 +92,19 @@ void record_true(struct record_out *r, const char *name)
     }
 }
 
-void record_list(struct record_out *r, const char *name, size_t count)
+static void records_open_list(struct record_out *r, size_t count)
 {
-    records_name(r, name);
     if (r->is_pack) {
         mp_add_array(r->out, count);
     } else {
         buf_append_byte(r->out, '[');
     }
+}
+
+void record_list(struct record_out *r, const char *name, size_t count)
+{
+    records_name(r, name);
+    records_open_list(r, count);
 }
 
 static void records_comma(struct record_out *r, bool is_first)
@@ -120,6 +128,25 @@ void record_item_i64(struct record_out *r, int64_t value, bool is_first)
 {
     records_comma(r, is_first);
     records_put_i64(r, value);
+}
+
+void record_item_score(struct record_out *r, struct slice digits, bool is_first)
+{
+    double score = 0;
+    records_comma(r, is_first);
+    if (!float_text_read(digits, &score) || isinf(score)) {
+        records_put_text(r, digits);
+    } else if (r->is_pack) {
+        mp_add_f64(r->out, score);
+    } else {
+        buf_append(r->out, digits.data, digits.len);
+    }
+}
+
+void record_item_list(struct record_out *r, size_t count, bool is_first)
+{
+    records_comma(r, is_first);
+    records_open_list(r, count);
 }
 
 void record_list_end(struct record_out *r)
@@ -363,6 +390,20 @@ bool field_i64(const struct fields *f, struct slice raw, int64_t *out)
     }
     *out = is_negative ? o.via.i64 : (int64_t)o.via.u64;
     return true;
+}
+
+bool field_score(const struct fields *f, struct slice raw, struct arena *a, struct slice *out)
+{
+    msgpack_object o;
+    char digits[FLOAT_TEXT_BYTES];
+    double score = 0;
+    bool is_number = f->is_pack && mp_unpack(raw, &o) &&
+                     (o.type == MSGPACK_OBJECT_FLOAT32 || o.type == MSGPACK_OBJECT_FLOAT64);
+    bool is_text = false;
+    if (is_number) *out = arena_copy(a, slice_of(digits, float_text_write(o.via.f64, digits)));
+    if (!is_number) is_text = field_text(f, raw, a, out);
+    if (!is_number && !is_text) *out = raw; /* digits of JSON */
+    return (is_number || is_text || !f->is_pack) && float_text_read(*out, &score);
 }
 
 bool field_is_true(const struct fields *f, struct slice raw)

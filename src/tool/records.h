@@ -33,6 +33,10 @@ void record_list(struct record_out *r, const char *name, size_t count);
 void record_item_raw(struct record_out *r, struct slice raw, bool is_first);
 void record_item_text(struct record_out *r, struct slice text, bool is_first);
 void record_item_i64(struct record_out *r, int64_t value, bool is_first);
+/* A double, as the server writes it; infinities are text. */
+void record_item_score(struct record_out *r, struct slice digits, bool is_first);
+/* A list in a list: as many items follow, and record_list_end. */
+void record_item_list(struct record_out *r, size_t count, bool is_first);
 void record_list_end(struct record_out *r);
 void record_end(struct record_out *r);
 
@@ -59,6 +63,8 @@ struct slice fields_get(const struct fields *f, const char *name);
 /* What a member is; false when it is of another type. Text is in the arena or borrowed. */
 bool field_text(const struct fields *f, struct slice raw, struct arena *a, struct slice *out);
 bool field_i64(const struct fields *f, struct slice raw, int64_t *out);
+/* As record_item_score wrote it: the digits. */
+bool field_score(const struct fields *f, struct slice raw, struct arena *a, struct slice *out);
 bool field_is_true(const struct fields *f, struct slice raw);
 /* The items of a list, as they stand; *out in the arena. */
 bool field_list(const struct fields *f, struct slice raw, struct arena *a, struct slice **out,

@@ -17,11 +17,12 @@ enum record_kind {
     RECORD_HEAD,
     RECORD_DATABASE, /* what follows is of this one: `name` */
     RECORD_ENTRY,
-    RECORD_DELETED, /* the entry went while the export was made */
-    RECORD_MESSAGE, /* or a dead letter: `fields` */
-    RECORD_INDEX,   /* `fields` */
-    RECORD_LIMITS,  /* `fields` */
-    RECORD_LIBRARY, /* of functions: `fields` */
+    RECORD_DELETED,    /* the entry went while the export was made */
+    RECORD_COLLECTION, /* an entry that is a hash, list, ...: `fields` */
+    RECORD_MESSAGE,    /* or a dead letter: `fields` */
+    RECORD_INDEX,      /* `fields` */
+    RECORD_LIMITS,     /* `fields` */
+    RECORD_LIBRARY,    /* of functions: `fields` */
     RECORD_END,
 };
 
@@ -30,7 +31,7 @@ struct record {
     enum record_kind kind;
     uint64_t number;    /* from 1: of the line, or of the record */
     bool is_pack;       /* of key and value: MessagePack, else typed JSON */
-    struct slice key;   /* RECORD_ENTRY, RECORD_DELETED */
+    struct slice key;   /* RECORD_ENTRY, RECORD_DELETED, RECORD_COLLECTION */
     struct slice value; /* RECORD_ENTRY */
     struct slice stamp; /* its old versionstamp, for --map; empty = it has none */
     int64_t expires_ms; /* 0 = never */

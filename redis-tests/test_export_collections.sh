@@ -1,0 +1,301 @@
+#!/bin/bash
+# tupledctl export and import of hashes, lists, sets and sorted sets (docs/export.md): small ones and large ones, in
+# both formats, while they change, and imports that are killed.
+. "$(dirname "$0")/server.sh"
+tool=$PWD/build/asan/tupledctl
+cli() { redis-cli -p "$port" "$@"; }
+ctl() { timeout 120 "$tool" -u "redis://127.0.0.1:$port" "$@"; }
+flush() { cli FLUSHALL >/dev/null; }
+# said <name> <status> <text in its errors> <words of ctl>...
+said() {
+    local name=$1 wanted=$2 text=$3 status
+    shift 3
+    ctl "$@" >"$scratch/out" 2>"$scratch/err"
+    status=$?
+    if [ "$status" -eq "$wanted" ] && grep -qF -- "$text" "$scratch/err"; then
+        echo "ok - $name"
+    else
+        not_ok "$name"
+        printf '  status %s, wanted %s: %s\n' "$status" "$wanted" "$(head -c 600 "$scratch/err")"
+    fi
+}
+
+cat >"$scratch/resp.py" <<'PY'
+import socket
+class Client:
+    def __init__(self, port, db=0):
+        self.s = socket.create_connection(("127.0.0.1", int(port)))
+        self.f = self.s.makefile("rb")
+        self.do("SELECT", db)
+    def send(self, *words):
+        words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+        self.s.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+    def read(self):
+        line = self.f.readline()
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"$":
+            return None if rest == b"-1" else self.f.read(int(rest) + 2)[:-2]
+        if kind == b"*":
+            return None if rest == b"-1" else [self.read() for _ in range(int(rest))]
+        if kind == b"-":
+            return Exception(rest.decode())
+        return int(rest) if kind == b":" else rest
+    def do(self, *words):
+        self.send(*words)
+        r = self.read()
+        if isinstance(r, Exception):
+            raise r
+        return r
+PY
+# state [db]: a line for each key: what it holds, by the commands of its type, and when it ends.
+cat >"$scratch/state.py" <<'PY'
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+from resp import Client
+c = Client(sys.argv[2], sys.argv[3])
+cursor, keys = b"0", set()
+while True:
+    cursor, some = c.do("SCAN", cursor, "COUNT", 1000)
+    keys.update(some)
+    if cursor == b"0":
+        break
+for key in sorted(keys):
+    kind = c.do("TYPE", key)
+    if kind == b"hash":
+        flat = c.do("HGETALL", key)
+        value = sorted(zip(flat[::2], flat[1::2]))
+    elif kind == b"list":
+        value = c.do("LRANGE", key, 0, -1)
+    elif kind == b"set":
+        value = sorted(c.do("SMEMBERS", key))
+    elif kind == b"zset":
+        value = c.do("ZRANGE", key, 0, -1, "WITHSCORES")
+    else:
+        value = c.do("DUMP", key)
+    print(key, kind, c.do("PEXPIRETIME", key), hashlib.sha256(repr(value).encode()).hexdigest())
+PY
+state() { python3 "$scratch/state.py" "$scratch" "$port" "${1:-0}"; }
+# The same names, values and order of fields as a dump has them.
+dumps() {
+    local key
+    for key in "$@"; do cli DUMP "$key" | sha256sum; done
+}
+
+cat >"$scratch/fill.py" <<'PY'
+import sys
+sys.path.insert(0, sys.argv[1])
+from resp import Client
+c = Client(sys.argv[2])
+odd = [b"", b"\x00\xff\xfe", b'"\\\n', "é😀".encode(), b"\xed\xa0\x80", b"$bytes"]
+def fill(suffix, count):
+    names = odd + [b"%s%d" % (b"n" * (1200 if i % 50 == 7 else 1), i) for i in range(count)]
+    c.do("HSET", "hash" + suffix, *[w for i, n in enumerate(names) for w in (n, odd[i % len(odd)])])
+    c.do("RPUSH", "list" + suffix, *names, *names[:9])
+    c.do("SADD", "set" + suffix, *names)
+    scores = ["-0", "inf", "-inf", "1e300", "0.1", "-5e-324", "3", "12345678901234567"]
+    c.do("ZADD", "zset" + suffix, *[w for i, n in enumerate(names) for w in (scores[i % len(scores)], n)])
+fill("", 6)
+fill(".spread", 300)
+c.do("SADD", "integers", 1, 2, 3)
+c.do("PEXPIREAT", "hash", 4000000000000)
+c.do("PEXPIREAT", "list.spread", 4000000000001)
+c.do("KV.LOAD", "COLLECTION", '["fields"]', "HASH", 2, "a", 1, 4000000000002, "b", 2, 0)
+c.do("KV.LOAD", "COLLECTION", '["fields.all"]', "HASH", "PXAT", 4000000000005, 1, "a", 1, 4000000000003)
+c.do("KV.LOAD", "COLLECTION", '["path",{"$bytes":"AP8="},7]', "LIST", 2, "a", b"\xff")
+c.do("KV.SET", '["plain"]', '{"$object":{"$collection":{"type":"hash","length":1}}}')
+c.do("RPUSH", "spaced", *range(200))
+c.do("LREM", "spaced", 1, 100)
+c.do("LINSERT", "spaced", "BEFORE", 50, "between")
+for at in range(0, 100000, 5000):
+    c.send("RPUSH", "list.large", *[b"element %d" % i for i in range(at, at + 5000)])
+    c.send("ZADD", "zset.large", *[w for i in range(at, at + 5000) for w in (i * 7 % 1000, b"member %d" % i)])
+for at in range(40):
+    c.read()
+c.do("SELECT", 3)
+c.do("RPUSH", "three", 1, 2, 3)
+PY
+start_server --databases 16
+python3 "$scratch/fill.py" "$scratch" "$port"
+small=(hash list set zset integers fields fields.all)
+state >"$scratch/state.0"
+state 3 >"$scratch/state.3"
+dumps "${small[@]}" zset.spread >"$scratch/dumps"
+# What those commands do not tell.
+rest() {
+    cli KV.ELEMENTS '["fields.all"]' | tail -n +2
+    cli KV.ELEMENTS '["path",{"$bytes":"AP8="},7]' | tail -n +2
+    cli KV.GET '["plain"]'
+}
+rest >"$scratch/rest"
+same "there are keys of all kinds" 15 "$(wc -l <"$scratch/state.0")"
+for format in jsonl msgpack; do
+    check "$format: an export of all" ctl export --all --format "$format" -o "$scratch/all.$format"
+    check "... of which nothing is wrong" ctl import --dry-run "$scratch/all.$format"
+    flush
+    check "... is loaded" ctl import "$scratch/all.$format"
+    same "... with all elements" "$(cat "$scratch/state.0")" "$(state)"
+    same "... of each database" "$(cat "$scratch/state.3")" "$(state 3)"
+    same "... as they were" "$(cat "$scratch/dumps")" "$(dumps "${small[@]}" zset.spread)"
+    same "... fields with their expiry, a key that is a tuple, a map that looks like a collection" \
+        "$(cat "$scratch/rest")" "$(rest)"
+done
+same "the last line counts them" '"entries":1,"deletions":0,"collections":16' \
+    "$(tail -n 1 "$scratch/all.jsonl" | grep -oE '"entries.*collections":[0-9]+')"
+same "a large one is in several records, the first of which begins it" '20,1' \
+    "$(grep -c '^{"key":\["list.large"\]' "$scratch/all.jsonl"),$(grep '^{"key":\["list.large"\]' "$scratch/all.jsonl" | grep -vc '"more":')"
+same "names that are no text are bytes" 1 "$(grep -c '^{"key":\["hash"\].*\[{"$bytes":"AP/+"},' "$scratch/all.jsonl")"
+check "records are no longer than they should be" test "$(wc -L <"$scratch/all.jsonl")" -lt 1100000
+check "--prefix" ctl export --prefix '["path"]' -o "$scratch/path.jsonl"
+same "... has what is below it" 1 "$(grep -c '"collection"' "$scratch/path.jsonl")"
+flush
+check "... of import" ctl import --prefix '["path"]' --map "$scratch/map" "$scratch/all.jsonl"
+same "... too" 1 "$(cli DBSIZE)"
+same "... and --map says what it has now" "$(cli KV.LIST LIMIT 1 | sed -n 4p)" \
+    "$(sed -E 's/.*"new":"([0-9a-f]+)"}/\1/' "$scratch/map")"
+
+# ---- what is not right ----
+wrong() {
+    printf '%s\n' "$3" >"$scratch/bad.jsonl"
+    said "$1" 1 "bad.jsonl, line 1: $2" import --dry-run "$scratch/bad.jsonl"
+    said "... also when it is loaded" 1 "bad.jsonl, line 1: $2" import "$scratch/bad.jsonl"
+}
+wrong "an unknown type" "a collection is a hash, list, set or zset" '{"key":["a"],"collection":"stream","elements":["a"]}'
+wrong "a collection without elements" "a collection has a list of elements" '{"key":["a"],"collection":"set","elements":[]}'
+wrong "a collection with a value" "an entry has a key and a value" '{"key":["a"],"collection":"set","value":1,"elements":["a"]}'
+wrong "a field without a value" "an element of a hash is a list" '{"key":["a"],"collection":"hash","elements":[["a"]]}'
+wrong "a score that is none" "an element of a zset is a list" '{"key":["a"],"collection":"zset","elements":[["a","nan"]]}'
+wrong "a member that is a number" "an element is text or bytes" '{"key":["a"],"collection":"set","elements":[1]}'
+wrong "more that is none" "more is the number of elements" '{"key":["a"],"collection":"set","more":true,"elements":["a"]}'
+printf '{"key":["a"],"collection":"zset","ttl":100000,"elements":[["a",1],["b","-inf"]]}\n' | ctl import - 2>"$scratch/err"
+same "lines of other programs" '0 entries, 1 collections and 0 messages loaded' "$(cat "$scratch/err")"
+same "... are loaded" 'b,-inf,a,1' "$(cli ZRANGE a 0 -1 WITHSCORES | paste -sd,)"
+rm -f "$scratch"/*.progress
+
+# ---- while they change ----
+# held <file>: begins an export into it and stops it in the middle; its pid in $exporter.
+held() {
+    local tries
+    rm -f "$1"
+    "$tool" -u "redis://127.0.0.1:$port" export -o "$1" 2>"$scratch/err" &
+    exporter=$!
+    for ((tries = 0; tries < 2000; tries++)); do
+        [ ! -s "$1.partial" ] || break
+        sleep 0.002
+    done
+    kill -STOP "$exporter"
+}
+flush
+python3 "$scratch/fill.py" "$scratch" "$port"
+held "$scratch/moving.jsonl"
+check "an export is stopped in the middle" test -s "$scratch/moving.jsonl.partial" -a ! -e "$scratch/moving.jsonl"
+cat >"$scratch/changes" <<'CHANGES'
+RPUSH list.large last
+LPUSH list.large first
+ZREM zset.large "member 5"
+HSET hash.spread more 1
+DEL set
+SADD set other
+SET zset 1
+DEL list
+KV.SET ["plain"] 2
+DEL spaced
+RPUSH spaced anew
+RENAME hash.spread moved
+SADD set.spread more
+DEL set.spread
+SADD set.spread anew
+ZADD plain2 1 a
+PEXPIREAT plain2 4000000000007
+DEL integers
+SET integers 1
+DEL integers
+CHANGES
+cli <"$scratch/changes" >/dev/null
+state >"$scratch/state.0"
+kill -CONT "$exporter"
+wait "$exporter"
+same "... collections change meanwhile, and it ends well" "0 " "$? $(grep -v 'entries' "$scratch/err")"
+flush
+check "... what it has is loaded" ctl import "$scratch/moving.jsonl"
+same "... and is the state at its end" "$(cat "$scratch/state.0")" "$(state)"
+
+# one transaction after the other, each of which adds one to a list, a hash and a counter
+cat >"$scratch/writer.py" <<'PY'
+import sys
+sys.path.insert(0, sys.argv[1])
+from resp import Client
+c = Client(sys.argv[2])
+i = 0
+while True:
+    i += 1
+    try:
+        for words in (["MULTI"], ["RPUSH", "l", i], ["HSET", "h%d" % (i % 50), i, i], ["SET", "n", i], ["EXEC"]):
+            c.send(*words)
+        for _ in range(5):
+            c.read()
+    except OSError:
+        break
+PY
+flush
+python3 "$scratch/writer.py" "$scratch" "$port" &
+writer=$!
+for ((tries = 0; tries < 1000; tries++)); do
+    [ "$(cli LLEN l)" -gt 200 ] && break
+    sleep 0.01
+done
+ctl export -o "$scratch/busy.jsonl" 2>"$scratch/err"
+same "an export while collections are always written to" 0 $?
+kill "$writer"
+wait "$writer" 2>/dev/null
+flush
+check "... is loaded" ctl import "$scratch/busy.jsonl"
+n=$(cli GET n) l=$(cli LLEN l) last=$(cli LINDEX l -1)
+h=$(for ((i = 0; i < 50; i++)); do cli HLEN "h$i"; done | paste -sd+ | bc)
+same "... a list is whole" "$l" "$last"
+if grep -q 'newer than the rest' "$scratch/err"; then
+    check "... what it calls newer than the rest is" test "$l" -ge "$n" -a "$h" -ge "$n"
+else
+    same "... all is of one state" "$n,$n" "$l,$h"
+fi
+
+# ---- killed ----
+flush
+python3 "$scratch/fill.py" "$scratch" "$port"
+state >"$scratch/state.0"
+ctl export -o "$scratch/k.jsonl" 2>/dev/null
+flush
+kills=0 before=''
+for ((i = 0; i < 4; i++)); do # each time that its place has moved on
+    "$tool" -u "redis://127.0.0.1:$port" import "$scratch/k.jsonl" 2>"$scratch/err" &
+    importer=$!
+    for ((tries = 0; tries < 10000; tries++)); do
+        now=$before
+        [ ! -s "$scratch/k.jsonl.progress" ] || { read -r -d '' now <"$scratch/k.jsonl.progress"; } 2>/dev/null
+        [ "$now" = "$before" ] && kill -0 "$importer" 2>/dev/null || break
+        sleep 0.002
+    done
+    before=$now
+    if kill -KILL "$importer" 2>/dev/null; then kills=$((kills + 1)); fi
+    wait "$importer" 2>/dev/null
+    [ -e "$scratch/k.jsonl.progress" ] || break
+done
+check "an import was killed" test "$kills" -ge 1
+cp "$scratch/k.jsonl.progress" "$scratch/place" 2>/dev/null
+check "... the same call ends it" ctl import "$scratch/k.jsonl"
+same "... everything is there, once" "$(cat "$scratch/state.0")" "$(state)"
+cp "$scratch/place" "$scratch/k.jsonl.progress"
+said "... and after what was under way is loaded again" 0 "going on after" import "$scratch/k.jsonl"
+same "... once" "$(cat "$scratch/state.0")" "$(state)"
+
+# ---- one that always changes ----
+(
+    exec 7<>"/dev/tcp/127.0.0.1/$port"
+    for ((;;)); do printf 'ZADD zset.large 5 again\r\nZREM zset.large again\r\n' >&7 && read -r _ <&7 && read -r _ <&7 || break; done
+) 2>/dev/null &
+writer=$!
+said "a large one that changes whenever it is read" 0 "elements of them may be missing" export -o "$scratch/torn.jsonl"
+kill "$writer"
+wait "$writer" 2>/dev/null
+check "... the file is one that is loaded" ctl import --dry-run "$scratch/torn.jsonl"
+stop_server
+exit "$((failures > 0))"
