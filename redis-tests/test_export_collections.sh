@@ -258,6 +258,59 @@ else
     same "... all is of one state" "$n,$n" "$l,$h"
 fi
 
+# ---- changes at the worst moment ----
+cat >"$scratch/meddler.py" <<'PY'
+import re, socket, sys, threading
+sys.path.insert(0, sys.argv[1])
+from resp import Client
+c = Client(sys.argv[2])
+times = 0
+def pump(a, b, is_client):
+    global times
+    while data := a.recv(65536):
+        if is_client and re.search(sys.argv[3].encode(), data) and times < int(sys.argv[4]):
+            times += 1
+            for words in ["MULTI"], ["INCR", "n"], ["RPUSH", "l", "x"], ["HSET", "h", times, 1], ["EXEC"]:
+                c.do(*words)
+        b.sendall(data)
+    b.shutdown(socket.SHUT_WR)
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+a, _ = listener.accept()
+b = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+threading.Thread(target=pump, args=(a, b, True), daemon=True).start()
+pump(b, a, False)
+PY
+# meddled <words> <times> <file>: an export, with a transaction each time just before a command with one of the words
+meddled() {
+    local proxy status
+    coproc MEDDLER { exec python3 "$scratch/meddler.py" "$scratch" "$port" "$1" "$2"; }
+    proxy=$MEDDLER_PID
+    read -r -u "${MEDDLER[0]}" meddler
+    timeout 120 "$tool" -u "redis://127.0.0.1:$meddler" export -o "$3" 2>"$scratch/err"
+    status=$?
+    wait "$proxy" 2>/dev/null
+    return "$status"
+}
+for word in KV.VERSION KV.LIST KV.ELEMENTS 'KV.LIST|KV.CHANGES' 'KV.LIST|KV.CHANGES|KV.ELEMENTS'; do
+    flush
+    cli RPUSH l x >/dev/null
+    cli HSET h 0 1 >/dev/null
+    cli SET n 1 >/dev/null
+    check "changes before each $word" meddled "$word" 4 "$scratch/meddled.jsonl"
+    times=$(cli GET n)
+    check "... of which there were some" test "$times" -gt 1
+    flush
+    check "... are loaded" ctl import "$scratch/meddled.jsonl"
+    n=$(cli GET n)
+    same "... all of each transaction" "$n,$n" "$(cli LLEN l),$(cli HLEN h)"
+done
+flush
+cli RPUSH l x >/dev/null
+cli SET n 1 >/dev/null
+check "changes that never end" meddled 'KV.VERSION|KV.CHANGES' 1000 "$scratch/meddled.jsonl"
+check "... are warned of" grep -q 'newer than the rest' "$scratch/err"
+
 # ---- killed ----
 flush
 python3 "$scratch/fill.py" "$scratch" "$port"

@@ -240,6 +240,8 @@ static enum tool_status export_some_changes(struct exporter *x, struct export_st
             s = export_change(x, row, &at, until);
         }
     }
+    /* A page may go further; what is beyond comes with the next call. */
+    if (s == TOOL_DONE && strcmp(from->text, until->text) > 0) *from = *until;
     freeReplyObject(r);
     return s;
 }
