@@ -127,6 +127,7 @@ rest() {
     cli KV.GET '["plain"]'
 }
 rest >"$scratch/rest"
+digest=$(ctl digest)
 same "there are keys of all kinds" 15 "$(wc -l <"$scratch/state.0")"
 for format in jsonl msgpack; do
     check "$format: an export of all" ctl export --all --format "$format" -o "$scratch/all.$format"
@@ -138,7 +139,22 @@ for format in jsonl msgpack; do
     same "... as they were" "$(cat "$scratch/dumps")" "$(dumps "${small[@]}" zset.spread)"
     same "... fields with their expiry, a key that is a tuple, a map that looks like a collection" \
         "$(cat "$scratch/rest")" "$(rest)"
+    same "... and the same digest" "$digest" "$(ctl digest)"
 done
+cli SREM set.spread n5 >/dev/null
+check "a digest is another one without one element" test "$digest" != "$(ctl digest)"
+cli SADD set.spread n5 >/dev/null
+cli LSET list.spread 3 "$(cli LINDEX list.spread 4)" >/dev/null
+cli LSET list.spread 4 "$(cli LINDEX list.spread 2)" >/dev/null
+check "... or with a list in another order" test "$digest" != "$(ctl digest)"
+ctl import --restart "$scratch/all.jsonl" 2>/dev/null
+same "... and with all of it as it was" "$digest" "$(ctl digest)"
+cli SADD order a b c >/dev/null
+digest=$(ctl digest)
+cli DEL order >/dev/null
+cli SADD order c a b >/dev/null
+same "... the order of a set is nothing" "$digest" "$(ctl digest)"
+cli DEL order >/dev/null
 same "the last line counts them" '"entries":1,"deletions":0,"collections":16' \
     "$(tail -n 1 "$scratch/all.jsonl" | grep -oE '"entries.*collections":[0-9]+')"
 same "a large one is in several records, the first of which begins it" '20,1' \
