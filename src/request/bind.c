@@ -29,6 +29,7 @@ static enum err bind_word(struct walk *w, const struct argument *a, void *to)
 /* Redis's words for a count; {} in them is the command. */
 static enum err refuse_count(struct request *rq, const char *text)
 {
+    INVARIANT(text != NULL);
     const char *name = strstr(text, "{}");
     if (name == NULL) return error_set(&rq->error, ERR_SYNTAX, "%s", text);
     return error_set(&rq->error, ERR_SYNTAX, "%.*s%s%s", (int)(name - text), text,
