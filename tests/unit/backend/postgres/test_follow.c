@@ -390,10 +390,12 @@ static void what_is_not_applied_stays_in_the_log(void **state)
     backend_stats(x.leader.b, &stats);
     uint64_t applied = stats.applied;
     assert_true(applied > 0 && applied < newest(&x.leader));
-    static const char log[] = "SELECT count(*) FROM tupled_log WHERE id = $1 AND last_version > 0";
+    char log[128];
+    snprintf(log, sizeof log,
+             "SELECT count(*) FROM tupled_log WHERE id = $1 AND last_version BETWEEN 1 AND %llu",
+             (unsigned long long)applied);
     static const char end[] = "SELECT max(last_version) FROM tupled_log WHERE id = $1";
-    int64_t all = pg_shared_run(log, x.p.id);
-    for (int i = 0; pg_shared_run(log, x.p.id) == all; i++) { /* what is applied goes */
+    for (int i = 0; pg_shared_run(log, x.p.id) > 0; i++) { /* what is applied goes */
         assert_true(i < STEPS_MAX);
         rig_step(&x.leader);
     }
