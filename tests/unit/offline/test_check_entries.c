@@ -138,8 +138,9 @@ static void an_entry_with_an_end_has_a_row_that_says_so(void **state)
     set_expiry(t, 0, engine_key_tuple(buf_slice(&key)), slice_of(NULL, 0));
     set_expiry(t, 1, engine_key_tuple(buf_slice(&key)), slice_of(one, 1));
     set_expiry(t, 2, slice_str(""), slice_of(NULL, 0));
-    set_expiry(t, 3, slice_str("\xff"), slice_of(NULL, 0));
-    look(t, 5);
+    set_expiry(t, 3, slice_str("\xfe"), slice_of(NULL, 0));
+    set_expiry(t, 4, slice_str("\xff"), slice_of(NULL, 0)); /* of a part, but of no key's */
+    look(t, 6);
     looks_found(t, "damage entries kv, database 0, entry [\"a\"]: ",
                 "it expires at 1800000000000, but has no row that says so");
     looks_found(t, "damage entries kv, database 0, expiry of [\"a\"]: ", "its time is no time");
@@ -148,6 +149,8 @@ static void an_entry_with_an_end_has_a_row_that_says_so(void **state)
     looks_found(
         t, "damage entries kv, database 0, expiry of 0000000000000002: ", "it has no time and key");
     looks_found(t, "damage entries kv, database 0, expiry of ", "its key cannot be decoded");
+    looks_found(
+        t, "damage entries kv, database 0, expiry of 0000000000000004ff: ", "its key is empty");
     buf_fini(&key);
 }
 
