@@ -21,6 +21,7 @@ static bool is_listed(const char *text)
         "extension",    "malformed",     "bigint",          "typed array",
         "Map with",     "Error",         "RegExp",          "V8",
         "shared value", "id used twice", "an id is",        "reference to",
+        "a collection",
     };
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         if (strstr(text, ours[i]) != NULL) return true;
