@@ -49,9 +49,12 @@ await steps("redis-semaphore", {
     assert.equal(await tries("everywhere").tryAcquire(), false);
     await all.release();
   },
-  "its limit: a semaphore is told that there are no sorted sets": async () => {
-    const attempts = [new Semaphore(one, "pool", 2), new MultiSemaphore(one, "pool", 2, 1)];
-    for (const each of attempts) await assert.rejects(each.acquire(), /Unknown Redis command/);
+  "semaphores have so many holders": async () => {
+    const all = [new Semaphore(one, "pool", 2), new MultiSemaphore(one, "pools", 2, 1)];
+    for (const each of all) {
+      await each.acquire();
+      await each.release();
+    }
     assert.equal(await one.exists("semaphore:pool"), 0);
   },
 });

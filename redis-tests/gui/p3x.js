@@ -134,12 +134,6 @@ await gui.steps("P3X Redis UI", {
     await request("key/new-or-set", { type: "add", model: more });
     assert.equal(await value('["users",44,"profile"]'), json);
   },
-  "says that a list cannot be added": async () => {
-    const more = { type: "list", key: "users/#50", value: "x" };
-    const reply = await answer("key/new-or-set", { type: "add", model: more });
-    assert.equal(reply.status, "error");
-    assert.equal(await value('["users",50]'), null);
-  },
   "edits a member at its console, and the others stay as they are": async () => {
     const command = `JSON.SET users/#42/profile $.visits 5`;
     assert.equal((await request("redis/console", { command })).result, "OK");
