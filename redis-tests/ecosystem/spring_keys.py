@@ -1,9 +1,8 @@
 """The keys and values that Spring writes, by the commands that it sends: Spring Data Redis (its
 cache, its templates, whose keys are serialized Java), Spring Integration's locks, and the strings
-of Spring Session. Its sessions themselves are hashes, which this server does not have."""
+of Spring Session, whose sessions are hashes and whose index is a set."""
 
 import redis
-from redis.exceptions import ResponseError
 
 import common
 from common import kill_and_start, port, raises, step, until
