@@ -2,10 +2,10 @@
  *
  * Invariants:
  *   1. A wait is in the line of each of its keys, once, from the first attempt that found nothing
- *      until it is served or freed; a line that has nobody in it does not exist.
+ *      until it is served or freed; a line without a wait does not exist.
  *   2. A line is due from a commit that leaves a collection at its key until lines_serve has found
  *      that its first wait gets nothing more there.
- *   3. Nobody joins a line that is due: it is served before another command is run.
+ *   3. No wait joins a line that is due: it is served before another command is run.
  */
 #include "request/lines.h"
 
