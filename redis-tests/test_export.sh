@@ -2,27 +2,11 @@
 # tupledctl export, import, digest (docs/export.md), and the commands below them: KV.LOAD, KV.QUEUE EXPORT,
 # KV.LIST WITHEXPIRY. Round trips of everything, errors, and imports that are killed.
 . "$(dirname "$0")/server.sh"
-tool=$PWD/build/asan/tupledctl
-cli() { redis-cli -p "$port" "$@"; }
-ctl() { timeout 120 "$tool" -u "redis://127.0.0.1:$port" "$@"; }
-# said <name> <status> <text in its errors> <words of ctl>...
-said() {
-    local name=$1 wanted=$2 text=$3 status
-    shift 3
-    ctl "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ "$status" -eq "$wanted" ] && grep -qF -- "$text" "$scratch/err"; then
-        echo "ok - $name"
-    else
-        not_ok "$name"
-        printf '  status %s, wanted %s: %s\n' "$status" "$wanted" "$(head -c 600 "$scratch/err")"
-    fi
-}
+. "$(dirname "$0")/imports.sh"
 # What a round trip keeps: not the times and versions of the file, versionstamps, the order of messages.
 kept() {
     sed -E '/^\{"(format|end)":/d; s/,"versionstamp":"[0-9a-f]{20}"//' "$1" | sort
 }
-flush() { cli FLUSHALL >/dev/null; }
 
 start_server --databases 16
 # ---- the commands ----
@@ -384,21 +368,7 @@ cli CONFIG SET changes-retention-age 86400 changes-retention-size 1gb >/dev/null
 # ---- killed ----
 flush
 wanted=$(wc -l <"$scratch/w.jsonl")
-kills=0 before=''
-for ((i = 0; i < 4; i++)); do # each time that its place has moved on
-    "$tool" -u "redis://127.0.0.1:$port" import "$scratch/w.jsonl" 2>"$scratch/err" &
-    importer=$!
-    for ((tries = 0; tries < 10000; tries++)); do
-        now=$before
-        [ ! -s "$scratch/w.jsonl.progress" ] || { read -r -d '' now <"$scratch/w.jsonl.progress"; } 2>/dev/null
-        [ "$now" = "$before" ] && kill -0 "$importer" 2>/dev/null || break
-        sleep 0.002
-    done
-    before=$now
-    if kill -KILL "$importer" 2>/dev/null; then kills=$((kills + 1)); fi
-    wait "$importer" 2>/dev/null
-    [ -e "$scratch/w.jsonl.progress" ] || break
-done
+kill_imports "$scratch/w.jsonl.progress" 4 import "$scratch/w.jsonl"
 check "an import was killed several times" test "$kills" -ge 2
 check "... the same call ends it" ctl import "$scratch/w.jsonl"
 same "... everything is there" "$wanted" "$(cli DBSIZE)"

@@ -2,23 +2,7 @@
 # tupledctl export and import of hashes, lists, sets and sorted sets (docs/export.md): small ones and large ones, in
 # both formats, while they change, and imports that are killed.
 . "$(dirname "$0")/server.sh"
-tool=$PWD/build/asan/tupledctl
-cli() { redis-cli -p "$port" "$@"; }
-ctl() { timeout 120 "$tool" -u "redis://127.0.0.1:$port" "$@"; }
-flush() { cli FLUSHALL >/dev/null; }
-# said <name> <status> <text in its errors> <words of ctl>...
-said() {
-    local name=$1 wanted=$2 text=$3 status
-    shift 3
-    ctl "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ "$status" -eq "$wanted" ] && grep -qF -- "$text" "$scratch/err"; then
-        echo "ok - $name"
-    else
-        not_ok "$name"
-        printf '  status %s, wanted %s: %s\n' "$status" "$wanted" "$(head -c 600 "$scratch/err")"
-    fi
-}
+. "$(dirname "$0")/imports.sh"
 
 cat >"$scratch/resp.py" <<'PY'
 import socket
@@ -333,21 +317,7 @@ python3 "$scratch/fill.py" "$scratch" "$port"
 state >"$scratch/state.0"
 ctl export -o "$scratch/k.jsonl" 2>/dev/null
 flush
-kills=0 before=''
-for ((i = 0; i < 4; i++)); do # each time that its place has moved on
-    "$tool" -u "redis://127.0.0.1:$port" import "$scratch/k.jsonl" 2>"$scratch/err" &
-    importer=$!
-    for ((tries = 0; tries < 10000; tries++)); do
-        now=$before
-        [ ! -s "$scratch/k.jsonl.progress" ] || { read -r -d '' now <"$scratch/k.jsonl.progress"; } 2>/dev/null
-        [ "$now" = "$before" ] && kill -0 "$importer" 2>/dev/null || break
-        sleep 0.002
-    done
-    before=$now
-    if kill -KILL "$importer" 2>/dev/null; then kills=$((kills + 1)); fi
-    wait "$importer" 2>/dev/null
-    [ -e "$scratch/k.jsonl.progress" ] || break
-done
+kill_imports "$scratch/k.jsonl.progress" 4 import "$scratch/k.jsonl"
 check "an import was killed" test "$kills" -ge 1
 cp "$scratch/k.jsonl.progress" "$scratch/place" 2>/dev/null
 check "... the same call ends it" ctl import "$scratch/k.jsonl"

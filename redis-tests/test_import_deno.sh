@@ -3,30 +3,14 @@
 # Connect, which is our own server here, with one that fails before it (redis-tests/python/connect_proxy.py).
 export HTTP=1
 . "$(dirname "$0")/server.sh"
+. "$(dirname "$0")/imports.sh"
 . "$(dirname "$0")/libraries.sh"
 . "$(dirname "$0")/connect.sh"
 . "$(dirname "$0")/tls.sh"
-tool=$PWD/build/asan/tupledctl
 deno_file=$PWD/build/asan/tests/foreign/deno_file
 proxy=''
 export no_proxy=127.0.0.1,localhost
 trap '[ -z "$proxy" ] || kill -KILL "$proxy" 2>/dev/null; clean_up' EXIT
-cli() { redis-cli -p "$port" "$@"; }
-ctl() { timeout 120 "$tool" -u "redis://127.0.0.1:$port" "$@"; }
-# said <name> <status> <text in its errors> <words of ctl>...
-said() {
-    local name=$1 wanted=$2 text=$3 status
-    shift 3
-    ctl "$@" >"$scratch/out" 2>"$scratch/err"
-    status=$?
-    if [ "$status" -eq "$wanted" ] && grep -qF -- "$text" "$scratch/err"; then
-        echo "ok - $name"
-    else
-        not_ok "$name"
-        printf '  status %s, wanted %s: %s\n' "$status" "$wanted" "$(head -c 600 "$scratch/err")"
-    fi
-}
-flush() { cli FLUSHALL >/dev/null; }
 digest() { ctl --db "$1" digest; }
 
 # ---- files ----
@@ -178,24 +162,11 @@ wanted=$(digest 1)
 
 # killed <name> <entries> <words of import>...: into database 2, killed each time that its place has moved on
 killed() {
-    local name=$1 entries=$2 kills=0 i tries importer before='' now
+    local name=$1 entries=$2
     shift 2
     rm -f "$scratch/state"
     cli -n 2 FLUSHDB >/dev/null
-    for ((i = 0; i < 40; i++)); do
-        "$tool" -u "redis://127.0.0.1:$port" --db 2 import --state "$scratch/state" "$@" 2>"$scratch/err" &
-        importer=$!
-        for ((tries = 0; tries < 10000; tries++)); do
-            now=$before
-            [ ! -s "$scratch/state" ] || { read -r -d '' now <"$scratch/state"; } 2>/dev/null
-            [ "$now" = "$before" ] && kill -0 "$importer" 2>/dev/null || break
-            sleep 0.002
-        done
-        before=$now
-        if kill -KILL "$importer" 2>/dev/null; then kills=$((kills + 1)); fi
-        wait "$importer" 2>/dev/null
-        [ -e "$scratch/state" ] || break
-    done
+    kill_imports "$scratch/state" 40 --db 2 import --state "$scratch/state" "$@"
     check "$name: it was killed several times" test "$kills" -ge 2
     said "... the same call ends it" 0 "loaded" --db 2 import --state "$scratch/state" "$@"
     same "... everything is there" "$entries $wanted" "$(cli -n 2 DBSIZE) $(digest 2)"
