@@ -9,15 +9,13 @@
 #include "base/glob.h"
 #include "codec/collection.h"
 #include "codec/value.h"
+#include "request/arguments.h"
 #include "request/decoded.h"
 #include "request/format.h"
 #include "request/hint.h"
 #include "request/keys.h"
 #include "request/long_words.h"
 #include "request/notify.h"
-
-/* Redis's words. */
-#define NO_INTEGER "value is not an integer or out of range"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -99,10 +97,10 @@ enum err arg_integer(struct request *rq, struct slice arg, const char *what, int
 {
     bool is_integer = slice_to_i64(arg, out);
     if (what == NULL && (!is_integer || *out < min || *out > max)) {
-        return error_set(&rq->error, ERR_SYNTAX, NO_INTEGER);
+        return error_set(&rq->error, ERR_SYNTAX, ARG_NOT_INTEGER);
     }
     if (!is_integer) {
-        return error_set(&rq->error, ERR_SYNTAX, NO_INTEGER ": %s '%.*s'", what, shown(arg),
+        return error_set(&rq->error, ERR_SYNTAX, ARG_NOT_INTEGER ": %s '%.*s'", what, shown(arg),
                          (const char *)arg.data);
     }
     if (*out < min || *out > max) {

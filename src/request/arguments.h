@@ -224,6 +224,7 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 #define ARG_INTEGERS(in, member, label, least, most)                                               \
     {ARG_MANY(in, member, int64_t, label, arg_kind_integer), .min = (least), .max = (most)}
 /* With Redis's words for one that is none, or out of range. */
+#define ARG_NOT_INTEGER "value is not an integer or out of range"
 #define ARG_INTEGER_OR(in, member, label, least, most, left_out, text)                             \
     {ARG_ONE(in, member, int64_t, label, arg_kind_integer),                                        \
      .min = (least), .max = (most), .otherwise = (left_out), .wrong = (text)}

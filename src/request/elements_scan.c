@@ -30,7 +30,7 @@ static enum err check_scan(struct request *rq, void *bound)
         ARG_WORD(struct elements_scan, cursor, "cursor"),                                          \
         ARG_PATTERN(struct elements_scan, pattern, "MATCH"),                                       \
         ARG_INTEGER_OR(struct elements_scan, count, "COUNT", INT64_MIN, INT64_MAX, COUNT_DEFAULT,  \
-                       "value is not an integer or out of range")
+                       ARG_NOT_INTEGER)
 SHARED_ARGUMENTS_WITH(elements_scan_arguments, struct elements_scan,
                       "key cursor [MATCH pattern] [COUNT count]", WITH(.check = check_scan),
                       SCAN_ROWS);

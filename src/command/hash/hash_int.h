@@ -38,7 +38,6 @@ extern const struct arguments key_fields_arguments; /* "key field [field ...]" *
     ARG_COUNT_ALWAYS("numfields", 1, INT64_MAX, "Parameter `numFields` should be greater than 0",  \
                      FIELDS_MISMATCH)
 #define FIELDS_WORDS "FIELDS numfields field [field ...]"
-#define NOT_INTEGER "value is not an integer or out of range"
 
 /* In a transaction. */
 ERR_MUST_USE enum err hash_open(struct request *rq, struct view *v, struct slice key,

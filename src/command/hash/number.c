@@ -24,7 +24,7 @@ static enum err check_float(struct request *rq, void *bound)
 ARGUMENTS(hincrby_arguments, struct hincr, "key field increment",
           ARG_KEY(struct hincr, key, "key", 0), ARG_WORD(struct hincr, field, "field"),
           ARG_INTEGER_OR(struct hincr, integer, "increment", INT64_MIN, INT64_MAX, 0,
-                         "value is not an integer or out of range"));
+                         ARG_NOT_INTEGER));
 ARGUMENTS_WITH(hincrbyfloat_arguments, struct hincr, "key field increment",
                WITH(.check = check_float), ARG_KEY(struct hincr, key, "key", 0),
                ARG_WORD(struct hincr, field, "field"), ARG_WORD(struct hincr, by, "increment"));

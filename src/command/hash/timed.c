@@ -19,7 +19,8 @@ static enum err time_of(struct request *rq, int how, int64_t n, int64_t *ms)
 
 #define TIMES_WORDS                                                                                \
     "EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds"
-#define ARG_TIME(of, token) ARG_INTEGER_OR(of, time, token, INT64_MIN, INT64_MAX, 0, NOT_INTEGER)
+#define ARG_TIME(of, token)                                                                        \
+    ARG_INTEGER_OR(of, time, token, INT64_MIN, INT64_MAX, 0, ARG_NOT_INTEGER)
 #define ARG_TIMES(of)                                                                              \
     ARG_TIME(of, "EX"), ARG_TIME(of, "PX"), ARG_TIME(of, "EXAT"), ARG_TIME(of, "PXAT")
 

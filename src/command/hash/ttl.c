@@ -41,7 +41,7 @@ struct hexpire {
         id, struct hexpire,                                                                        \
         "key " label " [NX | XX | GT | LT] FIELDS numfields field [field ...]",                    \
         WITH(.refusal = FIELDS_MISMATCH), ARG_KEY(struct hexpire, key, "key", 0),                  \
-        ARG_INTEGER_OR(struct hexpire, time, label, INT64_MIN, INT64_MAX, 0, NOT_INTEGER),         \
+        ARG_INTEGER_OR(struct hexpire, time, label, INT64_MIN, INT64_MAX, 0, ARG_NOT_INTEGER),     \
         ARG_CHOICE(struct hexpire, condition, {"NX", IF_NO_EXPIRY}, {"XX", IF_EXPIRY},             \
                    {"GT", IF_LATER}, {"LT", IF_EARLIER}),                                          \
         NUMFIELDS, ARG_WORDS(struct hexpire, fields, "field"),                                     \

@@ -35,14 +35,13 @@ static enum err llen_run(struct request *rq)
 LIST_COMMAND(llen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "The length of a list.",
              one_key_arguments, "The length; 0 when there is no such key.", llen_run);
 
-#define NO_INTEGER "value is not an integer or out of range"
-
 struct lindex {
     struct slice key;
     int64_t index;
 };
 ARGUMENTS(lindex_arguments, struct lindex, "key index", ARG_KEY(struct lindex, key, "key", 0),
-          ARG_INTEGER_OR(struct lindex, index, "index", INT64_MIN + 1, INT64_MAX, 0, NO_INTEGER));
+          ARG_INTEGER_OR(struct lindex, index, "index", INT64_MIN + 1, INT64_MAX, 0,
+                         ARG_NOT_INTEGER));
 
 static enum err lindex_run(struct request *rq)
 {
@@ -71,8 +70,8 @@ struct lrange {
     int64_t start, stop;
 };
 ARGUMENTS(lrange_arguments, struct lrange, "key start stop", ARG_KEY(struct lrange, key, "key", 0),
-          ARG_INTEGER_OR(struct lrange, start, "start", INT64_MIN, INT64_MAX, 0, NO_INTEGER),
-          ARG_INTEGER_OR(struct lrange, stop, "stop", INT64_MIN, INT64_MAX, 0, NO_INTEGER));
+          ARG_INTEGER_OR(struct lrange, start, "start", INT64_MIN, INT64_MAX, 0, ARG_NOT_INTEGER),
+          ARG_INTEGER_OR(struct lrange, stop, "stop", INT64_MIN, INT64_MAX, 0, ARG_NOT_INTEGER));
 
 static enum err lrange_range(struct request *rq, struct collection *c, struct walk_range *range)
 {
@@ -110,7 +109,7 @@ struct lset {
     int64_t index;
 };
 ARGUMENTS(lset_arguments, struct lset, "key index element", ARG_KEY(struct lset, key, "key", 0),
-          ARG_INTEGER_OR(struct lset, index, "index", INT64_MIN + 1, INT64_MAX, 0, NO_INTEGER),
+          ARG_INTEGER_OR(struct lset, index, "index", INT64_MIN + 1, INT64_MAX, 0, ARG_NOT_INTEGER),
           ARG_WORD(struct lset, value, "element"));
 
 static enum err lset_change(struct request *rq, struct view *v, void *arg)
@@ -169,7 +168,7 @@ struct lrem {
     uint64_t removed;
 };
 ARGUMENTS(lrem_arguments, struct lrem, "key count element", ARG_KEY(struct lrem, key, "key", 0),
-          ARG_INTEGER_OR(struct lrem, count, "count", INT64_MIN + 1, INT64_MAX, 0, NO_INTEGER),
+          ARG_INTEGER_OR(struct lrem, count, "count", INT64_MIN + 1, INT64_MAX, 0, ARG_NOT_INTEGER),
           ARG_WORD(struct lrem, value, "element"));
 
 static enum err lrem_change(struct request *rq, struct view *v, void *arg)
@@ -258,7 +257,7 @@ static enum err check_lpos(struct request *rq, void *bound)
 ARGUMENTS_WITH(lpos_arguments, struct lpos, "key element [RANK rank] [COUNT num] [MAXLEN len]",
                WITH(.check = check_lpos), ARG_KEY(struct lpos, key, "key", 0),
                ARG_WORD(struct lpos, value, "element"),
-               ARG_INTEGER_OR(struct lpos, rank, "RANK", INT64_MIN, INT64_MAX, 1, NO_INTEGER),
+               ARG_INTEGER_OR(struct lpos, rank, "RANK", INT64_MIN, INT64_MAX, 1, ARG_NOT_INTEGER),
                ARG_INTEGER_OR(struct lpos, count, "COUNT", 0, INT64_MAX, -1,
                               "COUNT can't be negative"),
                ARG_INTEGER_OR(struct lpos, max, "MAXLEN", 0, INT64_MAX, 0,

@@ -1,57 +1,32 @@
 /* algebra: several sets at once: SINTER, SUNION, SDIFF, what they store, SINTERCARD. */
-#include "collection/merge.h"
 #include "command/set/set_int.h"
+#include "request/elements_merge.h"
 
-struct algebra {
-    struct slice to; /* of those that store */
-    struct slices keys;
-    int64_t max; /* of SINTERCARD; 0 = any */
-    enum merge_kind kind;
-    struct merge merge; /* the result */
-};
 #define ALGEBRA_ARGUMENTS(id, what)                                                                \
-    ARGUMENTS(id##_arguments, struct algebra, "key [key ...]",                                     \
-              ARG_KEYS(struct algebra, keys, "key", KEY_RO | KEY_ACCESS),                          \
-              ARG_FIXED(struct algebra, kind, what));                                              \
-    ARGUMENTS(id##store_arguments, struct algebra, "destination key [key ...]",                    \
-              ARG_KEY(struct algebra, to, "destination", KEY_OW | KEY_UPDATE),                     \
-              ARG_KEYS(struct algebra, keys, "key", KEY_RO | KEY_ACCESS),                          \
-              ARG_FIXED(struct algebra, kind, what))
+    ARGUMENTS(id##_arguments, struct elements_merge, "key [key ...]",                              \
+              ARG_KEYS(struct elements_merge, keys, "key", KEY_RO | KEY_ACCESS),                   \
+              ARG_FIXED(struct elements_merge, kind, what));                                       \
+    ARGUMENTS(id##store_arguments, struct elements_merge, "destination key [key ...]",             \
+              ARG_KEY(struct elements_merge, to, "destination", KEY_OW | KEY_UPDATE),              \
+              ARG_KEYS(struct elements_merge, keys, "key", KEY_RO | KEY_ACCESS),                   \
+              ARG_FIXED(struct elements_merge, kind, what))
 ALGEBRA_ARGUMENTS(sinter, MERGE_INTER);
 ALGEBRA_ARGUMENTS(sunion, MERGE_UNION);
 ALGEBRA_ARGUMENTS(sdiff, MERGE_DIFF);
-ARGUMENTS(sintercard_arguments, struct algebra, "numkeys key [key ...] [LIMIT limit]",
+ARGUMENTS(sintercard_arguments, struct elements_merge, "numkeys key [key ...] [LIMIT limit]",
           ARG_COUNT_ALWAYS("numkeys", 1, INT64_MAX, "numkeys should be greater than 0",
                            "Number of keys can't be greater than number of args"),
-          ARG_KEYS(struct algebra, keys, "key", KEY_RO | KEY_ACCESS),
-          ARG_INTEGER_OR(struct algebra, max, "LIMIT", 0, INT64_MAX, 0, "LIMIT can't be negative"),
-          ARG_FIXED(struct algebra, kind, MERGE_INTER));
+          ARG_KEYS(struct elements_merge, keys, "key", KEY_RO | KEY_ACCESS),
+          ARG_INTEGER_OR(struct elements_merge, max, "LIMIT", 0, INT64_MAX, 0,
+                         "LIMIT can't be negative"),
+          ARG_FIXED(struct elements_merge, kind, MERGE_INTER));
 
-static enum err merge_sets(struct request *rq, struct view *v, struct algebra *a)
-{
-    struct merge *m = &a->merge;
-    enum err r = OK;
-    *m = (struct merge){.kind = a->kind, .count = a->keys.count, .max = (uint64_t)a->max};
-    m->sources = arena_alloc(rq->arena, m->count * sizeof *m->sources);
-    for (size_t i = 0; i < m->count && r == OK; i++) {
-        r = set_open(rq, v, a->keys.items[i], &m->sources[i]);
-    }
-    return r == OK ? merge_run(m, &rq->error) : r;
-}
-
-static enum err read_merged(struct request *rq, struct algebra *a)
-{
-    struct view *v = elements_view(rq);
-    enum err r = merge_sets(rq, v, a);
-    elements_read(rq, v);
-    if (r == OK) rq->env->stats.reads++;
-    return r;
-}
+static const struct elements_merge_of sets = {.kind = COLLECTION_SET, .open = set_open};
 
 static enum err algebra_run(struct request *rq)
 {
-    struct algebra *a = rq->bound;
-    enum err r = read_merged(rq, a);
+    const struct elements_merge *a = rq->bound;
+    enum err r = elements_merge_read(rq, &sets);
     if (r != OK) return r;
     resp_set(rq->w, a->merge.item_count);
     for (size_t i = 0; i < a->merge.item_count; i++) resp_bulk(rq->w, a->merge.items[i].name);
@@ -69,10 +44,7 @@ SET_COMMAND(sdiff, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 
 static enum err sintercard_run(struct request *rq)
 {
-    struct algebra *a = rq->bound;
-    enum err r = read_merged(rq, a);
-    if (r == OK) resp_int(rq->w, (int64_t)a->merge.item_count);
-    return r;
+    return elements_merge_count(rq, &sets);
 }
 SET_COMMAND(sintercard, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
             "How many members all of several sets have.", sintercard_arguments,
@@ -80,26 +52,9 @@ SET_COMMAND(sintercard, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 
 /* ---- stored ---- */
 
-static enum err store_change(struct request *rq, struct view *v, void *arg)
-{
-    struct algebra *a = arg;
-    struct collection to;
-    enum err r = merge_sets(rq, v, a);
-    if (r != OK) return r;
-    collection_begin(rq->env->db->collections, v, a->to, COLLECTION_SET, &to);
-    for (size_t i = 0; i < a->merge.item_count && r == OK; i++) {
-        bool was_there = false;
-        r = collection_put(&to, &a->merge.items[i], &was_there, NULL, &rq->error);
-    }
-    return r == OK ? collection_replace(&to, &rq->error) : r;
-}
-
 static enum err store_run(struct request *rq)
 {
-    struct algebra *a = rq->bound;
-    enum err r = elements_commit(rq, store_change, a);
-    if (r == OK) resp_int(rq->w, (int64_t)a->merge.item_count);
-    return r;
+    return elements_merge_store(rq, &sets);
 }
 SET_COMMAND(sinterstore, CMD_WRITE, 0,
             "Stores what SINTER tells at a key, in place of whatever is there.",

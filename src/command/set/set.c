@@ -1,6 +1,7 @@
 /* set: the commands on one set: adding, removing, asking, random members. */
 #include "collection/pick.h"
 #include "command/set/set_int.h"
+#include "request/elements_pick.h"
 #include "request/elements_scan.h"
 
 enum err set_open(struct request *rq, struct view *v, struct slice key, struct collection *c)
@@ -185,9 +186,9 @@ static enum err smove_run(struct request *rq)
 SET_COMMAND(smove, CMD_WRITE | CMD_FAST, 0, "Moves a member from one set to another.",
             smove_arguments, "1, or 0 when the source does not have it.", smove_run);
 
-/* ---- SPOP, SRANDMEMBER ---- */
+/* ---- SPOP ---- */
 
-struct picking {
+struct spop {
     struct slice key;
     int64_t count;
     bool has_count;
@@ -195,25 +196,20 @@ struct picking {
     size_t picked;
 };
 #define NOT_POSITIVE "value is out of range, must be positive"
-#define NOT_INTEGER "value is not an integer or out of range"
 
-static enum err check_picking(struct request *rq, void *bound)
+static enum err check_pop(struct request *rq, void *bound)
 {
-    struct picking *a = bound;
+    struct spop *a = bound;
     a->has_count = rq->argc - rq->words_before > 1;
     return OK;
 }
-ARGUMENTS_WITH(spop_arguments, struct picking, "key [count]", WITH(.check = check_picking),
-               ARG_KEY(struct picking, key, "key", 0),
-               ARG_INTEGER_OR(struct picking, count, "count", 0, INT64_MAX, 1, NOT_POSITIVE));
-ARGUMENTS_WITH(srandmember_arguments, struct picking, "key [count]", WITH(.check = check_picking),
-               ARG_KEY(struct picking, key, "key", 0),
-               ARG_INTEGER_OR(struct picking, count, "count", -INT64_MAX, INT64_MAX, 1,
-                              NOT_INTEGER));
+ARGUMENTS_WITH(spop_arguments, struct spop, "key [count]", WITH(.check = check_pop),
+               ARG_KEY(struct spop, key, "key", 0),
+               ARG_INTEGER_OR(struct spop, count, "count", 0, INT64_MAX, 1, NOT_POSITIVE));
 
 static enum err spop_change(struct request *rq, struct view *v, void *arg)
 {
-    struct picking *a = arg;
+    struct spop *a = arg;
     struct collection c;
     enum err r = set_open(rq, v, a->key, &c);
     if (r == OK) {
@@ -230,41 +226,47 @@ static enum err spop_change(struct request *rq, struct view *v, void *arg)
     return r == OK ? collection_save(&c, &rq->error) : r;
 }
 
-static void reply_picked(struct request *rq, const struct picking *a, bool is_set)
+static enum err spop_run(struct request *rq)
 {
-    if (a->has_count && is_set) {
+    struct spop *a = rq->bound;
+    enum err r = elements_commit(rq, spop_change, a);
+    if (r != OK) return r;
+    if (a->has_count) {
         resp_set(rq->w, a->picked);
-    } else if (a->has_count) {
-        resp_array(rq->w, a->picked);
     } else if (a->picked == 0) {
         resp_nil(rq->w);
     }
     for (size_t i = 0; i < a->picked; i++) resp_bulk(rq->w, a->items[i].name);
-}
-
-static enum err spop_run(struct request *rq)
-{
-    struct picking *a = rq->bound;
-    enum err r = elements_commit(rq, spop_change, a);
-    if (r == OK) reply_picked(rq, a, true);
-    return r;
+    return OK;
 }
 SET_COMMAND(spop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
             "Takes random members out of a set.", spop_arguments,
             "The member, or nil; with `count` those that were taken.", spop_run);
 
+/* ---- SRANDMEMBER ---- */
+
+static enum err check_pick(struct request *rq, void *bound)
+{
+    struct elements_pick *a = bound;
+    a->words.is_given = rq->argc - rq->words_before > 1;
+    return OK;
+}
+ARGUMENTS_WITH(srandmember_arguments, struct elements_pick, "key [count]",
+               WITH(.check = check_pick), ARG_KEY(struct elements_pick, key, "key", 0),
+               ARG_INTEGER_OR(struct elements_pick, words.count, "count", -INT64_MAX, INT64_MAX, 1,
+                              ARG_NOT_INTEGER));
+
+static void reply_members(struct resp_writer *w, const struct element *items, size_t count,
+                          bool has_more)
+{
+    (void)has_more;
+    resp_array(w, count);
+    for (size_t i = 0; i < count; i++) resp_bulk(w, items[i].name);
+}
+
 static enum err srandmember_run(struct request *rq)
 {
-    struct picking *a = rq->bound;
-    struct collection c;
-    struct view *v = elements_view(rq);
-    bool repeats = a->count < 0;
-    uint64_t count = (uint64_t)(repeats ? -a->count : a->count);
-    enum err r = elements_open(rq, v, a->key, COLLECTION_SET, &c);
-    if (r == OK) r = pick_random(&c, count, repeats, &a->items, &a->picked, &rq->error);
-    elements_read(rq, v);
-    if (r == OK) reply_picked(rq, a, false);
-    return r;
+    return elements_pick_run(rq, COLLECTION_SET, rq->bound, reply_members);
 }
 SET_COMMAND(srandmember, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Random members of a set.",
             srandmember_arguments,

@@ -23,7 +23,7 @@ static enum err guard_string(const struct entry *old, struct error *e)
 enum err string_integer(struct request *rq, struct slice arg, int64_t *out)
 {
     if (slice_to_i64(arg, out)) return OK;
-    return error_set(&rq->error, ERR_SYNTAX, STRING_NO_INTEGER);
+    return error_set(&rq->error, ERR_SYNTAX, ARG_NOT_INTEGER);
 }
 
 enum err string_syntax(struct request *rq)
@@ -301,7 +301,7 @@ static enum err edit_add(const struct op *op, const struct slice *stored, struct
     int64_t sum = 0;
     if (stored != NULL && !value_bytes_of(*stored, &bytes)) return string_wrong_type(e);
     if (stored != NULL && !slice_to_i64(bytes, &old)) {
-        return error_set(e, ERR_SYNTAX, STRING_NO_INTEGER);
+        return error_set(e, ERR_SYNTAX, ARG_NOT_INTEGER);
     }
     if (__builtin_add_overflow(old, op->delta, &sum)) {
         return error_set(e, ERR_SYNTAX, "increment or decrement would overflow");

@@ -7,7 +7,6 @@
 
 /* No value is longer in the string view, whatever max-value-size says; Redis has the same bound. */
 #define STRING_BYTES_MAX (512u << 20)
-#define STRING_NO_INTEGER "value is not an integer or out of range"
 
 /* string.c */
 /* The value of the key, which must be bytes: *bytes is empty when there is none. Borrowed until the

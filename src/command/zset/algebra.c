@@ -1,27 +1,11 @@
 /* algebra: several sorted sets at once, plain sets among them: ZUNION, ZINTER, ZDIFF, what they
  * store, ZINTERCARD. */
-#include <stdlib.h>
-
-#include "collection/merge.h"
 #include "command/zset/zset_int.h"
-
-struct algebra {
-    struct slice to; /* of those that store */
-    struct slices keys;
-    struct {
-        double *items;
-        size_t count;
-    } weights;
-    int64_t max;   /* of ZINTERCARD; 0 = any */
-    int aggregate; /* enum merge_scores */
-    bool with_scores;
-    enum merge_kind kind;
-    struct merge merge; /* the result */
-};
+#include "request/elements_merge.h"
 
 static enum err check_algebra(struct request *rq, void *bound)
 {
-    const struct algebra *a = bound;
+    const struct elements_merge *a = bound;
     if (a->weights.count == 0 || a->weights.count == a->keys.count) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "syntax error");
 }
@@ -29,20 +13,20 @@ static enum err check_algebra(struct request *rq, void *bound)
 #define ARG_NUMKEYS                                                                                \
     ARG_COUNT_OR("numkeys", 1, INT64_MAX, "at least 1 input key is needed for '{}' command",       \
                  "syntax error")
-#define ARG_SOURCES ARG_KEYS(struct algebra, keys, "key", KEY_RO | KEY_ACCESS)
-#define ARG_DESTINATION ARG_KEY(struct algebra, to, "destination", KEY_OW | KEY_UPDATE)
+#define ARG_SOURCES ARG_KEYS(struct elements_merge, keys, "key", KEY_RO | KEY_ACCESS)
+#define ARG_DESTINATION ARG_KEY(struct elements_merge, to, "destination", KEY_OW | KEY_UPDATE)
 #define ARG_WEIGHTS                                                                                \
     {                                                                                              \
-        ARG_MANY(struct algebra, weights, double, "WEIGHTS", arg_kind_score),                      \
+        ARG_MANY(struct elements_merge, weights, double, "WEIGHTS", arg_kind_score),               \
             .wrong = "weight value is not a float"                                                 \
     }
 #define ARG_AGGREGATE                                                                              \
-    ARG_CHOICE(struct algebra, aggregate, {"SUM", SCORES_SUM}, {"MIN", SCORES_MIN},                \
+    ARG_CHOICE(struct elements_merge, aggregate, {"SUM", SCORES_SUM}, {"MIN", SCORES_MIN},         \
                {"MAX", SCORES_MAX})
-#define ARG_SCORES ARG_FLAG(struct algebra, with_scores, "WITHSCORES")
+#define ARG_SCORES ARG_FLAG(struct elements_merge, with_scores, "WITHSCORES")
 #define ALGEBRA_ARGUMENTS(id, what, text, ...)                                                     \
-    ARGUMENTS_WITH(id, struct algebra, text, WITH(.check = check_algebra), __VA_ARGS__,            \
-                   ARG_NUMKEYS, ARG_SOURCES, ARG_FIXED(struct algebra, kind, what))
+    ARGUMENTS_WITH(id, struct elements_merge, text, WITH(.check = check_algebra), __VA_ARGS__,     \
+                   ARG_NUMKEYS, ARG_SOURCES, ARG_FIXED(struct elements_merge, kind, what))
 #define WEIGHTED "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]"
 
 ALGEBRA_ARGUMENTS(zunion_arguments, MERGE_UNION, WEIGHTED " [WITHSCORES]", ARG_WEIGHTS,
@@ -57,7 +41,7 @@ ALGEBRA_ARGUMENTS(zinterstore_arguments, MERGE_INTER, "destination " WEIGHTED, A
 ALGEBRA_ARGUMENTS(zdiffstore_arguments, MERGE_DIFF, "destination numkeys key [key ...]",
                   ARG_DESTINATION);
 ALGEBRA_ARGUMENTS(zintercard_arguments, MERGE_INTER, "numkeys key [key ...] [LIMIT limit]",
-                  ARG_INTEGER_OR(struct algebra, max, "LIMIT", 0, INT64_MAX, 0,
+                  ARG_INTEGER_OR(struct elements_merge, max, "LIMIT", 0, INT64_MAX, 0,
                                  "LIMIT can't be negative"));
 
 /* A sorted set, or a set, in which every member has the score 1. */
@@ -83,37 +67,13 @@ static int by_score(const void *a, const void *b)
     return name_order(x->name, y->name);
 }
 
-static enum err merge_sets(struct request *rq, struct view *v, struct algebra *a)
-{
-    struct merge *m = &a->merge;
-    enum err r = OK;
-    *m = (struct merge){.kind = a->kind,
-                        .count = a->keys.count,
-                        .weights = a->weights.count > 0 ? a->weights.items : NULL,
-                        .scores = (enum merge_scores)a->aggregate,
-                        .max = (uint64_t)a->max};
-    m->sources = arena_alloc(rq->arena, m->count * sizeof *m->sources);
-    for (size_t i = 0; i < m->count && r == OK; i++) {
-        r = open_source(rq, v, a->keys.items[i], &m->sources[i]);
-    }
-    if (r == OK) r = merge_run(m, &rq->error);
-    if (r == OK && m->item_count > 1) qsort(m->items, m->item_count, sizeof *m->items, by_score);
-    return r;
-}
-
-static enum err read_merged(struct request *rq, struct algebra *a)
-{
-    struct view *v = elements_view(rq);
-    enum err r = merge_sets(rq, v, a);
-    elements_read(rq, v);
-    if (r == OK) rq->env->stats.reads++;
-    return r;
-}
+static const struct elements_merge_of sorted_sets = {
+    .kind = COLLECTION_ZSET, .open = open_source, .order = by_score};
 
 static enum err algebra_run(struct request *rq)
 {
-    struct algebra *a = rq->bound;
-    enum err r = read_merged(rq, a);
+    const struct elements_merge *a = rq->bound;
+    enum err r = elements_merge_read(rq, &sorted_sets);
     if (r == OK) zset_reply(rq->w, a->merge.items, a->merge.item_count, a->with_scores);
     return r;
 }
@@ -126,10 +86,7 @@ ALGEBRA_COMMAND(zdiff, "The members of the first sorted set that no other has.")
 
 static enum err zintercard_run(struct request *rq)
 {
-    struct algebra *a = rq->bound;
-    enum err r = read_merged(rq, a);
-    if (r == OK) resp_int(rq->w, (int64_t)a->merge.item_count);
-    return r;
+    return elements_merge_count(rq, &sorted_sets);
 }
 ZSET_COMMAND(zintercard, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "How many members all of several sorted sets have.", zintercard_arguments,
@@ -137,26 +94,9 @@ ZSET_COMMAND(zintercard, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 
 /* ---- stored ---- */
 
-static enum err store_change(struct request *rq, struct view *v, void *arg)
-{
-    struct algebra *a = arg;
-    struct collection to;
-    enum err r = merge_sets(rq, v, a);
-    if (r != OK) return r;
-    collection_begin(rq->env->db->collections, v, a->to, COLLECTION_ZSET, &to);
-    for (size_t i = 0; i < a->merge.item_count && r == OK; i++) {
-        bool was_there = false;
-        r = collection_put(&to, &a->merge.items[i], &was_there, NULL, &rq->error);
-    }
-    return r == OK ? collection_replace(&to, &rq->error) : r;
-}
-
 static enum err store_run(struct request *rq)
 {
-    struct algebra *a = rq->bound;
-    enum err r = elements_commit(rq, store_change, a);
-    if (r == OK) resp_int(rq->w, (int64_t)a->merge.item_count);
-    return r;
+    return elements_merge_store(rq, &sorted_sets);
 }
 ZSET_COMMAND(zunionstore, CMD_WRITE, 0,
              "Stores what ZUNION tells at a key, in place of whatever is there.",

@@ -50,7 +50,7 @@ static enum err read_range(struct request *rq, struct sorted_range *s, struct sl
     switch (s->by) {
     case BY_RANK:
         if (slice_to_i64(low, &s->start) && slice_to_i64(high, &s->stop)) return OK;
-        return error_set(&rq->error, ERR_SYNTAX, NOT_INTEGER);
+        return error_set(&rq->error, ERR_SYNTAX, ARG_NOT_INTEGER);
     case BY_SCORE:
         r = read_bound(rq, low, &s->min, &s->min_is_open);
         return r == OK ? read_bound(rq, high, &s->max, &s->max_is_open) : r;
@@ -84,8 +84,8 @@ static enum err check_zrange(struct request *rq, void *bound)
 
 #define LIMIT_STRUCT __typeof__(((struct zrange *)0)->limit)
 ARGUMENTS(limit_words, LIMIT_STRUCT, "offset count",
-          ARG_INTEGER_OR(LIMIT_STRUCT, offset, "offset", INT64_MIN, INT64_MAX, 0, NOT_INTEGER),
-          ARG_INTEGER_OR(LIMIT_STRUCT, count, "count", INT64_MIN, INT64_MAX, -1, NOT_INTEGER),
+          ARG_INTEGER_OR(LIMIT_STRUCT, offset, "offset", INT64_MIN, INT64_MAX, 0, ARG_NOT_INTEGER),
+          ARG_INTEGER_OR(LIMIT_STRUCT, count, "count", INT64_MIN, INT64_MAX, -1, ARG_NOT_INTEGER),
           ARG_FIXED(LIMIT_STRUCT, is_given, 1));
 
 #define ARG_START ARG_WORD(struct zrange, start, "start")

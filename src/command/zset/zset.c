@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "codec/float_text.h"
-#include "collection/pick.h"
+#include "request/elements_pick.h"
 
 enum err zset_open(struct request *rq, struct view *v, struct slice key, struct collection *c)
 {
@@ -297,45 +297,11 @@ ZSET_COMMAND(zrevrank, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 
 /* ---- ZRANDMEMBER ---- */
 
-struct zrandmember {
-    struct slice key;
-    struct {
-        int64_t count;
-        bool with_scores, is_given;
-    } words;
-};
-ARGUMENTS(count_words, __typeof__(((struct zrandmember *)0)->words), "count [WITHSCORES]",
-          ARG_INTEGER_OR(__typeof__(((struct zrandmember *)0)->words), count, "count", -INT64_MAX,
-                         INT64_MAX, 1, NOT_INTEGER),
-          ARG_FLAG(__typeof__(((struct zrandmember *)0)->words), with_scores, "WITHSCORES"),
-          ARG_FIXED(__typeof__(((struct zrandmember *)0)->words), is_given, 1));
-ARGUMENTS(zrandmember_arguments, struct zrandmember, "key [words]",
-          ARG_KEY(struct zrandmember, key, "key", 0),
-          ARG_INSIDE(struct zrandmember, words, "words", count_words));
+ELEMENTS_PICK_ARGUMENTS(zrandmember, "WITHSCORES");
 
 static enum err zrandmember_run(struct request *rq)
 {
-    const struct zrandmember *a = rq->bound;
-    struct collection c;
-    struct element *items = NULL;
-    struct view *v = elements_view(rq);
-    size_t picked = 0;
-    int64_t count = a->words.is_given ? a->words.count : 1;
-    enum err r = elements_open(rq, v, a->key, COLLECTION_ZSET, &c);
-    if (r == OK) {
-        r = pick_random(&c, (uint64_t)(count < 0 ? -count : count), count < 0, &items, &picked,
-                        &rq->error);
-    }
-    elements_read(rq, v);
-    if (r != OK) return r;
-    if (a->words.is_given) {
-        zset_reply(rq->w, items, picked, a->words.with_scores);
-    } else if (picked == 0) {
-        resp_nil(rq->w);
-    } else {
-        resp_bulk(rq->w, items[0].name);
-    }
-    return OK;
+    return elements_pick_run(rq, COLLECTION_ZSET, rq->bound, zset_reply);
 }
 ZSET_COMMAND(zrandmember, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "Random members of a sorted set.", zrandmember_arguments,

@@ -22,8 +22,6 @@
         .run = function,                                                                           \
     }
 
-#define NOT_INTEGER "value is not an integer or out of range"
-
 struct key_member {
     struct slice key, member;
 };
