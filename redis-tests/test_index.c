@@ -534,6 +534,25 @@ static void a_dead_letter_is_one_even_if_an_index_refuses_its_value(void **state
     assert_non_null(strstr(ask(c, "KV.QUEUE STATS q"), "dead :3"));
 }
 
+/* What the key holds stays, a collection too. */
+static void an_offer_that_an_index_refuses_leaves_a_collection_whole(void **state)
+{
+    enum { MEMBERS = 300 };
+    empty();
+    expect(c, "+OK", "KV.INDEX CREATE n PREFIX [] ON 1 n UNIQUE");
+    expect(c, "@", "KV.SET ['first'] {'n':1}");
+    for (int i = 0; i < MEMBERS; i++) say(c, "SADD set m%d", i);
+    expect_many(c, MEMBERS, ":1");
+    expect(c, "*", "KV.ENQUEUE q {'n':1} UNDELIVERED 1 ['set']");
+    redisReply *r = ask_reply(c, "KV.DEQUEUE q");
+    expect(c, ":1", "KV.NACK %s DEAD", r->element[0]->element[4]->str);
+    freeReplyObject(r);
+    expect(c, ":300", "SCARD set");
+    for (int i = 0; i < MEMBERS; i++) say(c, "SISMEMBER set m%d", i);
+    expect_many(c, MEMBERS, ":1");
+    assert_non_null(strstr(ask(c, "INFO"), "collections_spread:1"));
+}
+
 /* One message could otherwise change millions of rows in one turn. What does not fit is not written;
  * the message is a dead letter all the same. */
 static void undelivered_keys_change_a_bounded_number_of_rows(void **state)
@@ -636,6 +655,7 @@ int main(void)
         cmocka_unit_test(indexes_belong_to_their_database),
         cmocka_unit_test(sixty_four_writers_never_get_two_owners),
         cmocka_unit_test(a_dead_letter_is_one_even_if_an_index_refuses_its_value),
+        cmocka_unit_test(an_offer_that_an_index_refuses_leaves_a_collection_whole),
         cmocka_unit_test(undelivered_keys_change_a_bounded_number_of_rows),
         cmocka_unit_test(an_index_can_be_kept_by_hand),
         cmocka_unit_test(a_transaction_changes_a_bounded_number_of_rows),

@@ -230,11 +230,15 @@ static enum err offer_fits(struct view *v, const struct index *x, const struct d
     return r;
 }
 
+/* For the layers that come after, nothing has changed. */
 static void withdraw(struct view *v, struct data_change *c)
 {
     const struct entry *before = &c->before;
+    c->exists = before->exists;
+    c->value = arena_copy(v->arena, before->value);
+    c->expiry_ms = before->expiry_ms;
     if (before->exists) {
-        view_set_expiring(v, c->key, arena_copy(v->arena, before->value), before->expiry_ms);
+        view_set_expiring(v, c->key, c->value, before->expiry_ms);
     } else {
         view_delete(v, c->key);
     }
