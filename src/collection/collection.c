@@ -190,7 +190,7 @@ static enum err get_row(struct collection *c, struct slice name, bool *exists, b
     return OK;
 }
 
-static uint16_t row_cause(bool was_there)
+static enum row_cause row_cause(bool was_there)
 {
     return was_there ? ROW_WAS_THERE : ROW_WAS_ABSENT;
 }
@@ -260,7 +260,7 @@ static enum err spread(struct collection *c, struct error *e)
     h->count = h->bytes = h->expiring = 0;
     h->first = h->end = FIRST_POSITION;
     struct element_rows rows = collection_rows(c);
-    view_set(v, row_of_owner(v->arena, &rows, engine_key_tuple(c->key)), slice_of(NULL, 0));
+    collection_own(v, c->key, h->incarnation);
     for (size_t i = 0; i < count; i++) {
         if (h->kind == COLLECTION_LIST) {
             view_set_for(v, row_of_position(v->arena, &rows, h->end), c->items[i].value, 0,

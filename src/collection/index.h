@@ -12,10 +12,6 @@
 #include "base/counted.h"
 #include "collection/collection.h"
 
-/* What element rows are written for, in mutations (struct mutation): whether the row was there
- * before the transaction. */
-enum row_cause { ROW_UNKNOWN = 0, ROW_WAS_ABSENT = 1, ROW_WAS_THERE = 2 };
-
 struct counted_indexes;
 
 struct counted_indexes *counted_indexes_new(struct engine *g, size_t bytes_max);

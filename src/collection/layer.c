@@ -6,19 +6,19 @@
  * bytes of memory each. What is not among them needs no look at what was there. After a start,
  * until all owner rows were read, every write looks.
  */
+#include <stdlib.h>
+
 #include "base/htab.h"
 #include "base/mem.h"
 #include "collection/collection_int.h"
 #include "collection/index.h"
 #include "engine/start.h"
 
-#define SPREAD_LINEAR_MAX 16
-
 /* ---- the keys of spread collections ---- */
 
-static struct hash_bag *bag_of(struct collections *x, uint16_t database)
+static struct hash_bag *bag_of(struct sparse *bags, uint16_t database)
 {
-    struct hash_bag **slot = (struct hash_bag **)sparse_slot(&x->owners, database);
+    struct hash_bag **slot = (struct hash_bag **)sparse_slot(bags, database);
     if (*slot == NULL) *slot = mem_new(sizeof **slot);
     return *slot;
 }
@@ -32,37 +32,59 @@ static struct slice owner_tuple(struct slice key)
 
 static void owner_add(struct collections *x, struct slice key)
 {
-    hash_bag_add(bag_of(x, key_database(key)), hash_bytes(owner_tuple(key)));
+    hash_bag_add(bag_of(&x->owners, key_database(key)), hash_bytes(owner_tuple(key)));
     x->spread++;
 }
 
+/* One that the start still has to read is noted, to be passed over then. */
 static void owner_remove(struct collections *x, struct slice key)
 {
-    struct hash_bag *bag = sparse_get(&x->owners, key_database(key));
-    if (bag == NULL) return;
+    uint16_t database = key_database(key);
+    struct hash_bag *bag = bag_of(&x->owners, database);
+    uint64_t hash = hash_bytes(owner_tuple(key));
     size_t before = bag->count;
-    hash_bag_remove(bag, hash_bytes(owner_tuple(key)));
+    hash_bag_remove(bag, hash);
     x->spread -= before - bag->count;
+    if (before == bag->count &&
+        !engine_start_is_read(x->options.engine, SPACE_COLLECTION, database))
+        hash_bag_add(bag_of(&x->gone, database), hash);
 }
 
-static void flushed(struct collections *x, uint16_t database)
+static void forget_all(struct collections *x, uint16_t database)
 {
     struct hash_bag *bag = sparse_get(&x->owners, database);
+    struct hash_bag *gone = sparse_get(&x->gone, database);
+    if (gone != NULL) hash_bag_fini(gone);
     if (bag == NULL) return;
     x->spread -= bag->count;
     hash_bag_fini(bag);
 }
 
-/* A row that is read after a start; it may have been told of already by a commit: then it is in the
- * bag twice, which says "may be" for longer than needed, and never "no". */
+/* A row that is read after a start, as it was when the reading began. */
 static enum err owner_row(void *arg, struct slice key, const struct entry *entry, struct error *e)
 {
+    struct collections *x = arg;
+    struct hash_bag *gone = sparse_get(&x->gone, key_database(key));
+    uint64_t hash = hash_bytes(owner_tuple(key));
     (void)entry;
     (void)e;
-    owner_add(arg, key);
+    if (gone != NULL && hash_bag_has(gone, hash)) {
+        hash_bag_remove(gone, hash);
+    } else {
+        owner_add(x, key);
+    }
     return OK;
 }
 
+static void owners_read(void *arg, uint16_t database, bool is_good)
+{
+    struct collections *x = arg;
+    struct hash_bag *gone = sparse_get(&x->gone, database);
+    if (!is_good) forget_all(x, database);
+    if (gone != NULL) hash_bag_fini(gone);
+}
+
+/* What is committed before a database's rows are read will be among them. */
 static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 {
     struct collections *x = arg;
@@ -71,9 +93,11 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     if ((ws->kinds & (LAYER_SPACE(SPACE_COLLECTION) | LAYER_FLUSH)) == 0) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
-        if (mu->kind == MUTATION_FLUSH) flushed(x, key_database(mu->key));
+        uint16_t database = key_database(mu->key);
+        if (mu->kind == MUTATION_FLUSH) forget_all(x, database);
         if (key_space(mu->key) != SPACE_COLLECTION) continue;
-        if (mu->kind == MUTATION_SET) owner_add(x, mu->key);
+        if (!engine_start_is_begun(x->options.engine, SPACE_COLLECTION, database)) continue;
+        if (mu->kind == MUTATION_SET && mu->cause != ROW_WAS_THERE) owner_add(x, mu->key);
         if (mu->kind == MUTATION_DELETE) owner_remove(x, mu->key);
     }
 }
@@ -97,39 +121,101 @@ static bool is_idle(const void *arg, const struct view *v)
            engine_start_is_read(x->options.engine, SPACE_COLLECTION, v->database);
 }
 
-/* The incarnation of a spread head; NULL: the entry is none. */
-static const uint8_t *incarnation_of(bool exists, struct slice value, struct collection_head *h)
+/* What a key holds, as far as it is a spread collection. */
+struct held {
+    bool is_spread;
+    struct collection_head head; /* then */
+};
+
+static struct held held_by(bool exists, struct slice value)
 {
-    if (!exists || !collection_is_head(value)) return NULL;
-    return collection_head_read(value, h) && h->is_spread ? h->incarnation : NULL;
+    struct held h = {0};
+    h.is_spread = exists && collection_is_head(value) && collection_head_read(value, &h.head) &&
+                  h.head.is_spread;
+    return h;
 }
 
-static bool is_same(const uint8_t *a, const uint8_t *b)
+static struct held held_before(const struct data_change *c)
 {
-    return a != NULL && b != NULL && memcmp(a, b, INCARNATION_ID_BYTES) == 0;
+    return held_by(c->before.exists, c->before.value);
 }
 
-/* Does another key hold it now? */
-static bool lives_elsewhere(const struct data_change *changes, size_t count, const uint8_t *id,
-                            uint16_t database)
+static struct held held_now(const struct data_change *c)
 {
-    struct collection_head h;
+    return held_by(c->exists, c->value);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, INCARNATION_ID_BYTES);
+}
+
+static bool is_same(const struct held *a, const struct held *b)
+{
+    return a->is_spread && b->is_spread && compare(a->head.incarnation, b->head.incarnation) == 0;
+}
+
+/* Incarnations that a key holds now and did not before, in order. */
+struct moved {
+    uint8_t (*items)[INCARNATION_ID_BYTES];
+    size_t count;
+};
+
+static struct moved find_moved(struct arena *arena, const struct data_change *changes, size_t count)
+{
+    struct moved m = {0};
     for (size_t i = 0; i < count; i++) {
-        if (key_database(changes[i].key) != database) continue;
-        if (is_same(incarnation_of(changes[i].exists, changes[i].value, &h), id)) return true;
+        struct held now = held_now(&changes[i]);
+        if (!now.is_spread) continue;
+        struct held before = held_before(&changes[i]);
+        if (is_same(&before, &now)) continue;
+        if (m.items == NULL) m.items = arena_alloc(arena, count * sizeof *m.items);
+        memcpy(m.items[m.count++], now.head.incarnation, INCARNATION_ID_BYTES);
     }
-    return false;
+    if (m.count > 1) qsort(m.items, m.count, sizeof *m.items, compare);
+    return m;
 }
 
-static void let_go(struct view *v, const struct data_change *c, const uint8_t *id, bool is_gone)
+static bool has_moved(const struct moved *m, const uint8_t *id)
 {
-    struct element_rows rows = {.database = key_database(c->key), .incarnation = id};
+    return m->count > 0 && bsearch(id, m->items, m->count, sizeof *m->items, compare) != NULL;
+}
+
+static struct slice owner_of(struct view *v, struct slice key, const uint8_t *id)
+{
+    struct element_rows rows = {.database = key_database(key), .incarnation = id};
+    return row_of_owner(v->arena, &rows, engine_key_tuple(key));
+}
+
+void collection_own(struct view *v, struct slice key, const uint8_t *incarnation)
+{
+    view_set_for(v, owner_of(v, key, incarnation), slice_of(NULL, 0), 0, ROW_WAS_ABSENT);
+}
+
+/* The key holds it no longer; nor does another, unless it has moved. */
+static void let_go(struct view *v, struct slice key, const uint8_t *id, const struct moved *m)
+{
+    struct element_rows rows = {.database = key_database(key), .incarnation = id};
     struct slice start;
     struct slice end;
-    view_delete(v, row_of_owner(v->arena, &rows, engine_key_tuple(c->key)));
-    if (!is_gone) return;
+    view_delete_for(v, owner_of(v, key, id), ROW_WAS_THERE);
+    if (has_moved(m, id)) return;
     rows_all(v->arena, &rows, &start, &end);
     view_forget(v, start, end);
+}
+
+/* What the key held in between only, in the same evaluation: it has its owner row as long as it was
+ * not let go. */
+static void let_go_passed(struct view *v, const struct data_change *c, const struct held *now,
+                          const struct moved *m)
+{
+    for (const struct data_passed *p = c->passed; p != NULL; p = p->next) {
+        struct held h = held_by(true, p->value);
+        struct entry owner;
+        if (!h.is_spread || is_same(&h, now)) continue;
+        bool is_owned = view_own(v, owner_of(v, c->key, h.head.incarnation), &owner);
+        if (is_owned && owner.exists) let_go(v, c->key, h.head.incarnation, m);
+    }
 }
 
 /* What the key held before the transaction, or before the transaction's last evaluation. */
@@ -146,20 +232,18 @@ static enum err derive(void *arg, struct view *v, struct data_change *changes, s
     struct collections *x = arg;
     enum err r = OK;
     for (size_t i = 0; i < count && r == OK; i++) r = know_before(x, v, &changes[i], e);
-    for (size_t i = 0; i < count && r == OK; i++) {
+    if (r != OK) return r;
+    struct moved moved = find_moved(v->arena, changes, count);
+    for (size_t i = 0; i < count; i++) {
         const struct data_change *c = &changes[i];
-        struct collection_head old;
-        struct collection_head new;
-        const uint8_t *was = incarnation_of(c->before.exists, c->before.value, &old);
-        const uint8_t *is = incarnation_of(c->exists, c->value, &new);
-        if (was != NULL && !is_same(was, is)) {
-            let_go(v, c, was, !lives_elsewhere(changes, count, was, key_database(c->key)));
-        }
-        if (is != NULL && !is_same(was, is)) {
-            struct element_rows rows = {.database = key_database(c->key), .incarnation = is};
-            view_set(v, row_of_owner(v->arena, &rows, engine_key_tuple(c->key)), slice_of(NULL, 0));
-            if (new.expiring > 0) view_due_at(v, c->key, v->now_ms + 1); /* see field.c */
-        }
+        struct held before = held_before(c);
+        struct held now = held_now(c);
+        let_go_passed(v, c, &now, &moved);
+        if (is_same(&before, &now)) continue;
+        if (before.is_spread) let_go(v, c->key, before.head.incarnation, &moved);
+        if (!now.is_spread) continue;
+        collection_own(v, c->key, now.head.incarnation);
+        if (now.head.expiring > 0) view_due_at(v, c->key, v->now_ms + 1); /* see field.c */
     }
     return r;
 }
@@ -184,22 +268,32 @@ struct collections *collections_new(const struct collections_options *o)
                           .arg = x};
     engine_add_layer(o->engine, &layer);
     engine_on_due(o->engine, fields_due, x);
-    struct start_space rows = {
-        .space = SPACE_COLLECTION, .what = "collections", .rank = 4, .row = owner_row, .arg = x};
+    struct start_space rows = {.space = SPACE_COLLECTION,
+                               .what = "collections",
+                               .rank = 4,
+                               .row = owner_row,
+                               .done = owners_read,
+                               .arg = x};
     engine_read_at_start(o->engine, &rows);
     return x;
 }
 
-void collections_free(struct collections *x)
+static void bags_free(struct sparse *bags)
 {
     struct hash_bag *bag;
-    if (x == NULL) return;
-    counted_indexes_free(x->indexes);
-    for (uint32_t i = 0; (bag = sparse_next(&x->owners, &i)) != NULL; i++) {
+    for (uint32_t i = 0; (bag = sparse_next(bags, &i)) != NULL; i++) {
         hash_bag_fini(bag);
         mem_free(bag);
     }
-    sparse_fini(&x->owners);
+    sparse_fini(bags);
+}
+
+void collections_free(struct collections *x)
+{
+    if (x == NULL) return;
+    counted_indexes_free(x->indexes);
+    bags_free(&x->owners);
+    bags_free(&x->gone);
     mem_free(x);
 }
 

@@ -25,7 +25,7 @@ static void put_at(struct collection *c, uint64_t position, struct slice value,
                    enum row_cause cause)
 {
     struct element_rows rows = collection_rows(c);
-    view_set_for(c->view, row_of_position(arena_of(c), &rows, position), value, 0, (uint16_t)cause);
+    view_set_for(c->view, row_of_position(arena_of(c), &rows, position), value, 0, cause);
     c->head.bytes += value.len;
 }
 

@@ -295,6 +295,12 @@ struct data_change {
      * the transaction itself had written it; else view_stored says so. */
     bool is_known;
     struct entry before;
+    const struct data_passed *passed; /* what it was between the two; the newest first */
+};
+
+struct data_passed {
+    const struct data_passed *next;
+    struct slice value;
 };
 
 struct view;
@@ -383,11 +389,14 @@ size_t view_range(struct view *v, struct slice start, struct slice end, struct v
 /* Keys and values must live as long as the arena. */
 void view_set(struct view *v, struct slice key, struct slice value);
 void view_set_expiring(struct view *v, struct slice key, struct slice value, int64_t expiry_ms);
-/* Likewise, or deleted, of a space of the layer's own: `cause` is kept with the mutation that the
- * transaction comes to, that of the first write of the key. */
+/* Of a row of a layer's own space: was it there before the transaction? Kept with the mutation
+ * that the transaction comes to (struct mutation). */
+enum row_cause { ROW_UNKNOWN, ROW_WAS_ABSENT, ROW_WAS_THERE };
+/* Likewise, or deleted, of a space of the layer's own. The cause is that of the key's first write.
+ * A row that was absent and is deleted again is not written. */
 void view_set_for(struct view *v, struct slice key, struct slice value, int64_t expiry_ms,
-                  uint16_t cause);
-void view_delete_for(struct view *v, struct slice key, uint16_t cause);
+                  enum row_cause cause);
+void view_delete_for(struct view *v, struct slice key, enum row_cause cause);
 /* What this transaction wrote in [start, end), with the causes. */
 struct view_cause {
     struct slice key;

@@ -282,7 +282,8 @@ static struct data_change *changes_of(struct overlay *o, struct arena *arena)
                                              .value = w->value,
                                              .expiry_ms = w->expiry_ms,
                                              .is_known = w->has_before,
-                                             .before = w->before};
+                                             .before = w->before,
+                                             .passed = w->passed};
     }
     return changes;
 }

@@ -60,6 +60,7 @@ static void add_to_index(struct overlay *o, struct written *w, uint64_t hash)
 static void make_dirty(struct overlay *o, struct written *w, bool is_new)
 {
     w->is_dirty = true;
+    w->passed = NULL;
     w->has_before = !is_new;
     if (!is_new) {
         w->before = (struct entry){
@@ -70,13 +71,21 @@ static void make_dirty(struct overlay *o, struct written *w, bool is_new)
     o->dirty_count++;
 }
 
+static void pass(struct overlay *o, struct written *w)
+{
+    struct data_passed *p = arena_alloc(o->arena, sizeof *p);
+    *p = (struct data_passed){.next = w->passed, .value = w->value};
+    w->passed = p;
+}
+
 static struct written *written_of(struct overlay *o, struct slice key)
 {
     uint64_t hash = 0;
     struct written *w = find(o, key, &hash);
     if (w != NULL) {
         if (o->mark != NULL) overlay_save(o, w);
-        w->is_flushed = w->is_offer = false;
+        w->is_flushed = w->is_void = w->is_offer = false;
+        if (w->is_dirty && w->exists) pass(o, w);
         if (!w->is_dirty && key_space(key) == SPACE_DATA) make_dirty(o, w, false);
         return w;
     }
@@ -250,7 +259,7 @@ void overlay_write_set(struct overlay *o, struct write_set *ws)
     }
     for (size_t i = 0; i < o->count; i++) {
         const struct written *w = o->items[i];
-        if (w->is_flushed) continue;
+        if (w->is_flushed || w->is_void) continue;
         write_set_add(ws, w->exists ? MUTATION_SET : MUTATION_DELETE, w->key, w->value,
                       w->expiry_ms);
         ws->items[ws->count - 1].cause = w->cause;

@@ -23,6 +23,7 @@ struct written {
     uint64_t hash;
     bool exists;
     bool is_flushed; /* a flush came later and nothing after it */
+    bool is_void;    /* it was not there before and is not now: see view_delete_for */
     struct slice value;
     int64_t expiry_ms;
     /* Of the data space: written since the layers derived; then `before` is what it was by then, if
@@ -31,6 +32,7 @@ struct written {
     bool is_offer; /* see view_offer */
     uint16_t cause;
     struct entry before;
+    struct data_passed *passed; /* since it is dirty */
     struct written *dirty_next;
 };
 

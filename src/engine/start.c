@@ -207,6 +207,16 @@ bool engine_start_is_read(const struct engine *g, enum space space, uint16_t dat
     return i < s->at && *failure_of(s, i, database) == NULL;
 }
 
+bool engine_start_is_begun(const struct engine *g, enum space space, uint16_t database)
+{
+    const struct start *s = &g->start;
+    if (engine_start_is_read(g, space, database)) return true;
+    size_t i = index_of(s, space);
+    if (s->scan != NULL && s->space == i && s->database == database) return true;
+    if (*failure_of(s, i, database) != NULL) return false;
+    return i == s->at && database < s->next_database;
+}
+
 bool engine_start_is_over(const struct engine *g, enum space space)
 {
     return index_of(&g->start, space) < g->start.at;

@@ -38,6 +38,8 @@ ERR_MUST_USE enum err engine_start_check(struct engine *g, enum space space, uin
                                          struct waiter *w, struct error *e);
 /* The same without waiting. */
 bool engine_start_is_read(const struct engine *g, enum space space, uint16_t database);
+/* Has the reading begun? What is committed from then on is not among the rows that it gives. */
+bool engine_start_is_begun(const struct engine *g, enum space space, uint16_t database);
 /* All databases' rows of the space were read, or tried at least once. */
 bool engine_start_is_over(const struct engine *g, enum space space);
 /* So were those of all spaces: no caller waits for a first reading any more. */

@@ -9,6 +9,7 @@
 
 #include "collection/copy.h"
 #include "collection/list.h"
+#include "engine/start.h"
 #include "unit/collection/collection_help.h"
 
 #define MANY 100 /* elements: more than a packed one has */
@@ -414,6 +415,119 @@ static void two_keys_may_change_places(void **state)
     cbench_close(&t);
 }
 
+/* KV.LOAD: the key is loaded again in the same operation, as a reading that began anew says it. */
+static void what_a_key_held_in_between_is_forgotten(void **state)
+{
+    enum { TIMES = 3 };
+    struct cbench t;
+    struct element elements[MANY];
+    struct collection_load loads[TIMES];
+    struct op ops[TIMES];
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    struct slice key = cbench_key(&t, 0, "k");
+    for (unsigned i = 0; i < MANY; i++) {
+        elements[i] = (struct element){.name = cbench_text(&t, "m%u", i)};
+    }
+    for (size_t i = 0; i < TIMES; i++) {
+        loads[i] = (struct collection_load){
+            .all = t.all, .to = key, .kind = COLLECTION_SET, .elements = {elements, MANY}};
+        ops[i] = collection_load_op(&loads[i]);
+    }
+    for (int round = 0; round < 2; round++) { /* nothing is there; a spread one is */
+        assert_int_equal(cbench_run(&t, 0, ops, TIMES), OK);
+        assert_int_equal(cbench_audit_clean(&t), 1);
+    }
+    ops[TIMES - 1] = set_op(key);
+    assert_int_equal(cbench_run(&t, 0, ops, TIMES), OK);
+    assert_int_equal(cbench_audit_clean(&t), 0);
+    cbench_close(&t);
+}
+
+static enum err rename_to(struct cbench *t, struct overlay *o, const char *from, const char *to)
+{
+    struct waiter w = {0};
+    struct op get = {.kind = OP_EXPIRE, .key = cbench_key(t, 0, from), .ttl = TTL_NONE};
+    struct entry entry;
+    enum err r = engine_get(t->g, o, get.key, &entry, &w, &t->e);
+    if (r != OK) return r;
+    struct op ops[] = {{.kind = OP_SET, .key = cbench_key(t, 0, to), .value = entry.value},
+                       {.kind = OP_DELETE, .key = get.key}};
+    struct txn txn = {.overlay = o, .ops = ops, .count = 2, .arena = &t->arena};
+    return engine_commit(t->g, &txn, &w, &t->e);
+}
+
+static enum err there_and_back(struct cbench *t, struct overlay *o, void *arg)
+{
+    struct door d = {.key = cbench_key(t, 0, "k"), .kind = COLLECTION_ZSET};
+    (void)arg;
+    enum err r = rename_to(t, o, "y", "k");
+    if (r == OK) r = rename_to(t, o, "k", "z");
+    if (r == OK) r = cbench_evaluate(t, o, 0, store, &d);
+    return r == OK ? rename_to(t, o, "z", "k") : r;
+}
+
+/* A key that a collection came to and left again in one transaction holds another at its end. */
+static void a_key_that_holds_one_is_known_whatever_passed_through_it(void **state)
+{
+    struct cbench t;
+    size_t memory = 0;
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    cbench_settle(&t);
+    cbench_fill(&t, cbench_key(&t, 0, "y"), COLLECTION_SET, 0, MANY);
+    assert_int_equal(cbench_transact(&t, there_and_back, NULL), OK);
+    assert_true(collections_may_be_spread(t.all, cbench_key(&t, 0, "k")));
+    assert_int_equal(collections_spread(t.all, &memory), 1);
+    assert_int_equal(cbench_audit_clean(&t), 1);
+    struct op away = {.kind = OP_DELETE, .key = cbench_key(&t, 0, "k")};
+    assert_int_equal(cbench_run(&t, 0, &away, 1), OK);
+    assert_int_equal(collections_spread(t.all, &memory), 0);
+    assert_int_equal(cbench_audit_clean(&t), 0);
+    cbench_close(&t);
+}
+
+/* Before the owner rows are read, and after the first of them were. */
+static void what_changes_while_owners_are_read_is_counted_once(void **state)
+{
+    enum { BEFORE = 6000 }; /* more than are read in one turn */
+    struct cbench t;
+    size_t memory = 0;
+    (void)state;
+    cbench_open(&t, 0); /* each is spread */
+    struct element one = {.name = slice_str("one")};
+    struct collection_load *loads = arena_alloc(&t.arena, BEFORE * sizeof *loads);
+    struct op *ops = arena_alloc(&t.arena, BEFORE * sizeof *ops);
+    for (int i = 0; i < BEFORE; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", i);
+        loads[i] = (struct collection_load){.all = t.all,
+                                            .to = cbench_key(&t, 0, name),
+                                            .kind = COLLECTION_SET,
+                                            .elements = {&one, 1}};
+        ops[i] = collection_load_op(&loads[i]);
+    }
+    assert_int_equal(cbench_run(&t, 0, ops, BEFORE / 2), OK);
+    assert_int_equal(cbench_run(&t, 0, ops + BEFORE / 2, BEFORE / 2), OK);
+    cbench_restart(&t);
+    for (int turn = 0; turn < 2; turn++) {
+        cbench_fill(&t, cbench_key(&t, 0, turn == 0 ? "first" : "second"), COLLECTION_SET, 0, 1);
+        struct op away[] = {
+            {.kind = OP_DELETE, .key = cbench_key(&t, 0, turn == 0 ? "k0" : "k1")},
+            {.kind = OP_DELETE, .key = cbench_key(&t, 0, turn == 0 ? "k5998" : "k5999")}};
+        assert_int_equal(cbench_run(&t, 0, away, 2), OK);
+        assert_false(engine_start_is_read(t.g, SPACE_COLLECTION, 0));
+        cbench_turn(&t);
+    }
+    cbench_settle(&t);
+    assert_true(engine_start_is_read(t.g, SPACE_COLLECTION, 0));
+    assert_int_equal(collections_spread(t.all, &memory), BEFORE - 2);
+    assert_false(collections_may_be_spread(t.all, cbench_key(&t, 0, "k5999")));
+    assert_true(collections_may_be_spread(t.all, cbench_key(&t, 0, "second")));
+    assert_int_equal(cbench_audit_clean(&t), BEFORE - 2);
+    cbench_close(&t);
+}
+
 /* ---- dumps ---- */
 
 static enum err restore(struct cbench *t, struct slice key, struct slice head)
@@ -455,6 +569,9 @@ int main(void)
         cmocka_unit_test(only_keys_of_spread_collections_may_have_one),
         cmocka_unit_test(a_rename_keeps_the_incarnation),
         cmocka_unit_test(two_keys_may_change_places),
+        cmocka_unit_test(what_a_key_held_in_between_is_forgotten),
+        cmocka_unit_test(a_key_that_holds_one_is_known_whatever_passed_through_it),
+        cmocka_unit_test(what_changes_while_owners_are_read_is_counted_once),
         cmocka_unit_test(a_dump_that_is_damaged_restores_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
