@@ -38,6 +38,7 @@ struct pending {
     size_t (*bytes)(const struct pending *p); /* held by it; NULL = little */
     bool is_short; /* ends by itself: the client is not closed for want of memory until then */
     bool is_long;  /* is dropped when the peer has gone, as what is blocked is */
+    bool is_done;  /* has happened: when the command is run again, it only says its reply */
 };
 
 #define CLIENT_NAME_MAX 128

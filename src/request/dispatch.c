@@ -185,35 +185,53 @@ static enum err ask(struct request *rq, bool *is_refused)
     return r;
 }
 
+static bool only_listens(const struct request *rq)
+{
+    return rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
+           client_subscriptions(rq->client) > 0;
+}
+
+/* Whether it is to run now. ERR_WAIT: not yet. */
+static enum err enter(struct request *rq, bool *is_queued, bool *is_refused)
+{
+    enum err r = ask(rq, is_refused);
+    if (r != OK) return r;
+    r = following_enter(rq);
+    if (r == ERR_TRYAGAIN && rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
+    *is_queued = r == OK && multi_queues(rq);
+    if (r == OK && !*is_queued) r = serving_enter(rq);
+    if (r != OK) return r;
+    if (only_listens(rq)) {
+        *is_queued = false;
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / "
+                         "QUIT / RESET are allowed in this context",
+                         rq->command->name);
+    }
+    if (pause_holds(rq)) return ERR_WAIT;
+    if (*is_queued) return OK;
+    rq->is_evaluated = !serving_is_own(rq->command);
+    if (rq->is_evaluated && lines_are_due(rq->env)) return client_yield(rq, NULL);
+    return request_enter(rq);
+}
+
 /* *is_refused: it was not run, and counts as that. */
 static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, bool *is_refused)
 {
-    enum err r = ask(rq, is_refused);
-    if (r == OK) {
-        r = following_enter(rq);
-        if (r == ERR_TRYAGAIN && rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
-    }
-    *is_queued = r == OK && multi_queues(rq);
-    if (r == OK && !*is_queued) r = serving_enter(rq);
-    if (r != OK) {
-        /* nothing happens */
-    } else if (rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
-               client_subscriptions(rq->client) > 0) {
-        *is_queued = false;
-        r = error_set(&rq->error, ERR_SYNTAX,
-                      "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
-                      "RESET are allowed in this context",
-                      rq->command->name);
-    } else if (pause_holds(rq)) {
-        return ERR_WAIT;
-    } else if (*is_queued) {
-        r = multi_queue(rq);
+    const struct pending *p = rq->client->pending;
+    enum err r = OK;
+    if (p != NULL && p->is_done) {
+        rq->is_evaluated = true;
+        r = command_call(rq);
     } else {
-        rq->is_evaluated = !serving_is_own(rq->command);
-        r = request_enter(rq);
-        if (r == OK) r = following_leave(rq, command_call(rq));
-        if (r == ERR_NODB) client_end_transaction(rq->client);
+        r = enter(rq, is_queued, is_refused);
+        if (r == OK && *is_queued) {
+            r = multi_queue(rq);
+        } else if (r == OK) {
+            r = following_leave(rq, command_call(rq));
+        }
     }
+    if (r == ERR_NODB) client_end_transaction(rq->client);
     if (r == ERR_WAIT) {
         reply_cut(rq, mark);
         return ERR_WAIT;

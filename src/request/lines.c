@@ -5,7 +5,9 @@
  *      until it is served or freed; a line without a wait does not exist.
  *   2. A line is due from a commit that leaves a collection at its key until lines_serve has found
  *      that its first wait gets nothing more there.
- *   3. No wait joins a line that is due: it is served before another command is run.
+ *   3. No wait joins a line that is due: it is served before another command is run (dispatch.c).
+ *   4. Only a wait whose client is parked is served: one that is woken is about to ask for its
+ *      rights, or has an end.
  */
 #include "request/lines.h"
 
@@ -49,8 +51,7 @@ struct wait {
     struct arena arena;
     struct place *places; /* of each key; in the arena */
     struct waiter_list waiters;
-    bool is_served;
-    struct buf reply;
+    struct buf reply; /* pending.is_done: it is served */
     uint64_t depends;
 };
 
@@ -179,7 +180,7 @@ enum err lines_run(struct request *rq, const struct line_command *x)
     struct wait *w = (struct wait *)rq->client->pending;
     enum block_end end = client_block_end(rq->client);
     bool is_done = false;
-    if (w != NULL && w->is_served) return reply_served(rq, w);
+    if (w != NULL && w->pending.is_done) return reply_served(rq, w);
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
@@ -248,6 +249,12 @@ static enum err kind_at(struct lines *x, struct env *env, struct slice key, int 
     return r == ERR_WAIT ? r : OK;
 }
 
+static bool may_get(const struct wait *w, int kind)
+{
+    const struct client *c = w->client;
+    return (int)w->what.kind == kind && c->is_waiting && client_block_end(c) == BLOCK_GOES_ON;
+}
+
 /* The first who gets something from the line; *is_over: no one does. */
 static enum err serve_first(struct lines *x, struct env *env, struct line *l, bool *is_over)
 {
@@ -257,11 +264,11 @@ static enum err serve_first(struct lines *x, struct env *env, struct line *l, bo
     for (struct place *p = l->first; r == OK && kind != 0 && p != NULL; p = p->next) {
         struct wait *w = p->wait;
         bool is_done = false;
-        if ((int)w->what.kind != kind) continue;
+        if (!may_get(w, kind)) continue;
         struct slice key = l->key;
         r = attempt_for(x, w, key, &is_done);
         if (r != OK || !is_done) continue;
-        w->is_served = true;
+        w->pending.is_done = true;
         *is_over = false;
         leave_all(x, w); /* the line may be gone */
         waiter_wake_all(&w->waiters);
@@ -283,6 +290,11 @@ void lines_serve(struct env *env)
         if (is_over && x->due == l) due_remove(x, l);
     }
     x->is_serving = false;
+}
+
+bool lines_are_due(const struct env *env)
+{
+    return env->lines->due != NULL && !env->lines->is_serving && may_serve(env);
 }
 
 size_t lines_count(const struct env *env)
@@ -369,7 +381,7 @@ static void lines_of_engine(struct env *env, struct engine *g)
 static bool lines_turn(struct env *env)
 {
     lines_serve(env);
-    return env->lines->due != NULL && env->lines->waiter.next == NULL && may_serve(env);
+    return lines_are_due(env) && env->lines->waiter.next == NULL;
 }
 
 const struct feature lines_feature = {

@@ -42,6 +42,8 @@ struct line_command {
 ERR_MUST_USE enum err lines_run(struct request *rq, const struct line_command *x);
 /* Those for whom something came. After each command, and at the end of a turn. */
 void lines_serve(struct env *env);
+/* Are there some left for whom something may have come? They are served before others' commands. */
+bool lines_are_due(const struct env *env);
 /* Clients in a line, for INFO. */
 size_t lines_count(const struct env *env);
 
