@@ -689,6 +689,64 @@ static void queues_are_told_as_the_transaction_has_them(void **state)
     expect(c, "[newer]", "KV.QUEUE LIST");
 }
 
+/* ---- exec-on-error continue ---- */
+
+static void go_on_after_errors(void)
+{
+    expect(c, "+OK", "CONFIG SET exec-on-error continue");
+}
+
+static void a_command_that_fails_leaves_the_others(void **state)
+{
+    (void)state;
+    go_on_after_errors();
+    begin();
+    queue("SET a 1");
+    queue("LPUSH a x");
+    queue("INCR a");
+    expect(c, "[+OK -WRONGTYPE *:2]", "EXEC");
+    expect(c, "2", "GET a");
+}
+
+/* All of it, not its last command alone. */
+static void a_script_that_fails_leaves_nothing(void **state)
+{
+    (void)state;
+    go_on_after_errors();
+    expect(d, "[subscribe ch :1]", "SUBSCRIBE ch");
+    expect(c, "+OK", "SET n 5");
+    begin();
+    queue("INCR n");
+    queue("PUBLISH ch before");
+    queue("EVAL %s 0",
+          "for i = 1, 30 do redis.call('set', 'k' .. i, i) redis.call('incr', 'n') end "
+          "redis.call('publish', 'ch', 'within') redis.call('sadd', 's', 'x') "
+          "return redis.error_reply('no')");
+    queue("EVAL %s 0", "redis.call('incr', 'n') redis.call('hset', 'h', 'f', 1) "
+                       "redis.call('get', 'h')");
+    queue("EVAL %s 0", "redis.pcall('lpush', 'n', 1) return redis.call('incr', 'n')");
+    queue("PUBLISH ch after");
+    expect(c, "[:6 :1 -*no* -WRONGTYPE* :7 :1]", "EXEC");
+    expect(c, "7", "GET n");
+    expect(c, ":1", "DBSIZE");
+    expect_next(d, "[message ch before]");
+    expect_next(d, "[message ch after]");
+}
+
+static void what_was_flushed_by_a_script_that_fails_refuses_all(void **state)
+{
+    (void)state;
+    go_on_after_errors();
+    expect(c, "+OK", "SET a 1");
+    begin();
+    queue("SET b 1");
+    queue("EVAL %s 0", "redis.call('flushdb') redis.call('set', 'c', 1) "
+                       "return redis.error_reply('no')");
+    expect(c, "-EXECABORT *", "EXEC");
+    expect(c, "1", "GET a");
+    expect(c, ":1", "DBSIZE");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
@@ -732,6 +790,9 @@ int main(void)
         TEST(dbsize_in_a_script_forgets_what_was_undone),
         TEST(randomkey_and_counts_see_what_was_written_inside),
         TEST(queues_are_told_as_the_transaction_has_them),
+        TEST(a_command_that_fails_leaves_the_others),
+        TEST(a_script_that_fails_leaves_nothing),
+        TEST(what_was_flushed_by_a_script_that_fails_refuses_all),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

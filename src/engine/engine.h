@@ -187,11 +187,15 @@ ERR_MUST_USE enum err engine_admit_bulk(struct engine *g, struct waiter *w, stru
 ERR_MUST_USE enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w,
                                  struct error *e);
 void engine_discard(struct overlay *o); /* may be NULL */
-/* Between two evaluations: engine_undo goes back to here, as if what was evaluated since had not
- * been. A mark takes the place of the one before. */
-void engine_mark(struct overlay *o);
-/* False: it cannot, for a database was flushed since; the overlay must be discarded. */
-bool engine_undo(struct overlay *o);
+/* Between two evaluations: a place to go back to. They are nested: what is done to one ends those
+ * that came after it. Good until the overlay ends. */
+struct savepoint;
+struct savepoint *engine_mark(struct overlay *o);
+/* What was evaluated since stays, as far as no earlier one is gone back to. */
+void engine_release(struct overlay *o, struct savepoint *s);
+/* As if what was evaluated since had not been. False: it cannot, for a database was flushed since;
+ * the overlay must be discarded. */
+bool engine_undo(struct overlay *o, struct savepoint *s);
 /* The overlay is used in several turns, and never committed: what it writes is copied, and its
  * entries have the version, which stands for the one that a commit would get. At its beginning. */
 void engine_keep(struct overlay *o, uint64_t version);

@@ -74,9 +74,14 @@ struct overlay {
         uint64_t stored; /* and so many of these are there */
     } size;
     /* Of savepoint.c: */
-    struct overlay *mark; /* as it was then; NULL = there is none */
-    struct saved *saved;  /* what was written again since; the newest first */
-    bool has_flushed;     /* since then */
+    struct savepoint *mark;  /* the newest; NULL = there is none */
+    struct savepoint *spare; /* memory of earlier ones, by was.mark */
+    struct saved *saved;     /* what was written again since the first; the newest first */
+    bool has_flushed;        /* since the newest */
+};
+
+struct savepoint {
+    struct overlay was; /* its `mark` is the one before */
 };
 
 struct saved {

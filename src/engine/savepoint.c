@@ -1,21 +1,49 @@
 /* savepoint: a place in an overlay to which it can be taken back: of several evaluations in one
- * transaction the newest is undone, and the others stay.
+ * transaction the newest are undone, and the others stay. They are nested: a command of EXEC may be
+ * undone, and within it each command of a script.
  *
- * A mark is a copy of the overlay's own members. What they point to grows only, but for entries
- * that were there before and are written again: of those the state before is saved (overlay.c), the
- * newest first, and put back in that order, so that the oldest is the last.
+ * A savepoint is a copy of the overlay's own members. What they point to grows only, but for
+ * entries that were there before and are written again: of those the state before is saved
+ * (overlay.c), the newest first, and put back in that order, so that the oldest is the last.
  */
 #include "engine/overlay.h"
 
-void engine_mark(struct overlay *o)
+struct savepoint *engine_mark(struct overlay *o)
 {
-    struct overlay *mark = o->mark != NULL ? o->mark : arena_alloc(o->arena, sizeof *mark);
+    struct savepoint *s = o->spare;
     INVARIANT(o->dirty_count == 0);
-    o->saved = NULL;
+    if (s != NULL) {
+        o->spare = s->was.mark;
+    } else {
+        s = arena_alloc(o->arena, sizeof *s);
+    }
+    if (o->mark == NULL) o->saved = NULL;
+    s->was = *o;
+    o->mark = s;
     o->has_flushed = false;
-    o->mark = NULL;
-    *mark = *o;
-    o->mark = mark;
+    return s;
+}
+
+/* The newest: its memory is for the next one. */
+static void pop(struct overlay *o)
+{
+    struct savepoint *s = o->mark;
+    INVARIANT(s != NULL);
+    o->mark = s->was.mark;
+    s->was.mark = o->spare;
+    o->spare = s;
+}
+
+static void release_newest(struct overlay *o)
+{
+    o->has_flushed = o->has_flushed || o->mark->was.has_flushed;
+    pop(o);
+}
+
+void engine_release(struct overlay *o, struct savepoint *s)
+{
+    while (o->mark != s) release_newest(o);
+    release_newest(o);
 }
 
 void overlay_save(struct overlay *o, struct written *w)
@@ -39,24 +67,28 @@ static void unlist(struct overlay *o, size_t from)
     }
 }
 
-bool engine_undo(struct overlay *o)
+static void take_back(struct overlay *o)
 {
-    struct overlay *mark = o->mark;
-    INVARIANT(mark != NULL);
-    if (o->has_flushed) return false;
-    unlist(o, mark->count);
-    for (const struct saved *s = o->saved; s != NULL; s = s->next) *s->of = s->before;
-    struct htab index = o->index;
-    struct written **sorted = o->sorted;
-    size_t sorted_cap = o->sorted_cap;
-    size_t work_left = o->work_left; /* what was done is done */
-    *o = *mark;
-    o->work_left = work_left;
-    o->index = index;
-    o->mark = mark;
-    o->sorted = sorted; /* what is in it is sorted anew */
-    o->sorted_cap = sorted_cap;
+    const struct overlay *was = &o->mark->was;
+    unlist(o, was->count);
+    for (const struct saved *s = o->saved; s != was->saved; s = s->next) *s->of = s->before;
+    pop(o);
+    struct overlay now = *o;
+    *o = *was;
+    o->mark = now.mark;
+    o->work_left = now.work_left; /* what was done is done */
+    o->index = now.index;
+    o->spare = now.spare;
+    o->sorted = now.sorted; /* what is in it is sorted anew */
+    o->sorted_cap = now.sorted_cap;
     o->sorted_count = 0;
+}
+
+bool engine_undo(struct overlay *o, struct savepoint *s)
+{
+    while (o->mark != s) release_newest(o);
+    if (o->has_flushed) return false;
+    take_back(o);
     return true;
 }
 

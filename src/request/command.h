@@ -559,6 +559,8 @@ enum err command_run(struct request *rq);
 /* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number;
  * for who only asks about it. */
 ERR_MUST_USE enum err command_find_words(struct request *rq);
+/* What rq->w has from `mark` on is dropped, with what is known about it. */
+void reply_cut(struct request *rq, size_t mark);
 /* For callers that make something else of replies (HTTP): what they said after the offset `from` of
  * the client's stream ends at `end` there. Before a command, link->stream_base is the end of the
  * reply before it, or, of the first one, of what is in the stream. */

@@ -133,8 +133,7 @@ enum err command_call(struct request *rq)
     return r;
 }
 
-/* What was written from `mark` on is dropped, with what is known about it. */
-static void reply_cut(struct request *rq, size_t mark)
+void reply_cut(struct request *rq, size_t mark)
 {
     resp_cut(rq->w, mark);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {

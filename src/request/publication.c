@@ -43,7 +43,7 @@ struct publishing {
 /* What EXEC's commands publish, sent with its commit. */
 struct exec_messages {
     struct publication *first, *last;
-    size_t count;
+    size_t count; /* those that were cut too */
     int64_t work; /* that counting who listens may still take in this turn */
     struct exec_counts **counts;
 };
@@ -295,6 +295,17 @@ static enum err publish_in_exec(struct request *rq, const struct publication *p,
     x->last = copy;
     x->count++;
     return OK;
+}
+
+struct publication *exec_messages_last(const struct exec_messages *x)
+{
+    return x->last;
+}
+
+void exec_messages_cut(struct exec_messages *x, struct publication *last)
+{
+    x->last = last;
+    *(last != NULL ? &last->next : &x->first) = NULL;
 }
 
 void exec_messages_send(struct request *rq)

@@ -29,6 +29,10 @@ bool publications_turn(struct env *env);
 /* For one attempt of EXEC. *counts, owned by the caller, is kept for the next one. */
 struct exec_messages *exec_messages_new(struct arena *arena, struct exec_counts **counts);
 void exec_counts_free(struct exec_counts *c); /* may be NULL */
+/* The last one so far; NULL = there is none. */
+struct publication *exec_messages_last(const struct exec_messages *x);
+/* Those after `last` are not sent. */
+void exec_messages_cut(struct exec_messages *x, struct publication *last);
 /* After the commit: sends rq->messages in their order; rq->depends is what they depend on. */
 void exec_messages_send(struct request *rq);
 

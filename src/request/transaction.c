@@ -101,14 +101,29 @@ static bool goes_on(const struct request *rq)
     return rq->env->settings.exec_continues || (c->user != NULL && c->user->goes_on);
 }
 
+/* As things are before a command. */
+struct before {
+    struct savepoint *mark; /* NULL = one that fails refuses all of them */
+    struct publication *message;
+    size_t reply;
+};
+
+static struct before before_command(const struct request *rq, struct overlay *o)
+{
+    struct before b = {.message = exec_messages_last(rq->messages), .reply = rq->w->out->len};
+    if (goes_on(rq)) b.mark = engine_mark(o);
+    return b;
+}
+
 /* What a command that failed did is undone, and its error is its reply. False: it cannot be undone,
- * as it, or an earlier one of them, has flushed a database. */
-static bool exec_pass_over(struct request *rq, struct overlay *o, size_t reply_at,
+ * as it has flushed a database. */
+static bool exec_pass_over(struct request *rq, struct overlay *o, const struct before *b,
                            struct request *inner, enum err r)
 {
-    if (!goes_on(rq) || !engine_undo(o)) return false;
+    if (b->mark == NULL || !engine_undo(o, b->mark)) return false;
+    exec_messages_cut(rq->messages, b->message);
     permission_hide(inner, r);
-    resp_cut(rq->w, reply_at);
+    reply_cut(rq, b->reply);
     inner->error.code = r;
     resp_error(rq->w, &inner->error);
     return true;
@@ -164,8 +179,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.overlay = o;
         inner.uuids = uuids;
         inner.depends = 0;
-        size_t reply_at = rq->w->out->len;
-        if (goes_on(rq)) engine_mark(o);
+        struct before before = before_command(rq, o);
         enum err r = permission_ask(&inner);
         if (r == OK) r = command_call(&inner);
         laps[i] = (struct lap){observe_lap(rq->env), r, inner.ran};
@@ -180,7 +194,8 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
             rq->error = inner.error;
             return r;
         }
-        if (r != OK && !exec_pass_over(rq, o, reply_at, &inner, r)) {
+        if (r == OK && before.mark != NULL) engine_release(o, before.mark);
+        if (r != OK && !exec_pass_over(rq, o, &before, &inner, r)) {
             permission_hide(&inner, r);
             laps_tell(rq, laps, i + 1);
             return exec_refused(rq, i, &inner, r);

@@ -76,10 +76,10 @@ static enum err flush(struct collection_check *c, struct overlay *o, struct erro
 static enum err in_vain(struct collection_check *c, struct overlay *o, struct error *e)
 {
     struct cmodel before = c->next;
-    engine_mark(o);
+    struct savepoint *mark = engine_mark(o);
     enum err r = evaluate(c, o, e);
     if (r != OK) return r;
-    assert_true(engine_undo(o));
+    assert_true(engine_undo(o, mark));
     c->next = before;
     return OK;
 }

@@ -195,10 +195,11 @@ enum err calling_run(struct calling *c, const struct slice *argv, size_t argc, i
     enum err r = find(c, &inner);
     bool is_found = r == OK;
     if (is_found) {
-        engine_mark(c->overlay);
+        struct savepoint *mark = engine_mark(c->overlay);
         r = run(c, &inner);
         depends_raise(&c->depends, inner.depends);
-        if (r != OK && !engine_undo(c->overlay)) return must_end(c, &inner, r);
+        if (r == OK) engine_release(c->overlay, mark);
+        if (r != OK && !engine_undo(c->overlay, mark)) return must_end(c, &inner, r);
         if (r == ERR_WAIT || r == ERR_BEHIND) return must_end(c, &inner, r);
     } else {
         inner.command = NULL;

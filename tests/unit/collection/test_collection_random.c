@@ -73,14 +73,14 @@ static enum err in_vain(struct bench *b, struct overlay *o)
 {
     struct cmodel before = b->next;
     enum err r = OK;
-    engine_mark(o);
+    struct savepoint *mark = engine_mark(o);
     for (unsigned n = 1 + below(&b->drawn, 3); n > 0 && r == OK; n--) {
         r = cbench_evaluate(&b->t, o, 0, one, b);
     }
     if (r != OK) return r;
     b->next = before;
     b->undone++;
-    assert_true(engine_undo(o));
+    assert_true(engine_undo(o, mark));
     return check_within(b, o);
 }
 

@@ -780,21 +780,21 @@ static void an_undo_takes_back_what_was_written_since_the_mark(void **state)
     begin(&t);
     run(&t, set(&t, "a", "1"));
     run(&t, set(&t, "gone", "1"));
-    engine_mark(t.o);
+    struct savepoint *mark = engine_mark(t.o);
     run(&t, set(&t, "a", "2"));
     run(&t, set(&t, "a", "3"));
     run(&t, del(&t, "gone"));
     run(&t, set(&t, "b", "1"));
     expect(&t, "a", "3");
     expect_range(&t, NULL, NULL, false, "a=3 b=1");
-    assert_true(engine_undo(t.o));
+    assert_true(engine_undo(t.o, mark));
     expect(&t, "a", "1");
     expect(&t, "gone", "1");
     expect(&t, "b", NULL);
     expect_range(&t, NULL, NULL, false, "a=1 gone=1");
-    /* And again, with the same mark. */
+    mark = engine_mark(t.o);
     run(&t, set(&t, "b", "2"));
-    assert_true(engine_undo(t.o));
+    assert_true(engine_undo(t.o, mark));
     expect(&t, "b", NULL);
     run(&t, set(&t, "c", "1"));
     end(&t);
@@ -816,14 +816,14 @@ static void an_undo_is_whole_with_any_number_of_keys(void **state)
                 snprintf(name, sizeof name, "a%02d", i);
                 run(&t, set(&t, name, "1"));
             }
-            engine_mark(t.o);
+            struct savepoint *mark = engine_mark(t.o);
             for (int i = 0; i < since; i++) {
                 snprintf(name, sizeof name, "b%02d", i);
                 run(&t, set(&t, name, "2"));
                 snprintf(name, sizeof name, "a%02d", i);
                 run(&t, set(&t, name, "2"));
             }
-            assert_true(engine_undo(t.o));
+            assert_true(engine_undo(t.o, mark));
             assert_int_equal(t.o->count, before);
             for (int i = 0; i < 20; i++) {
                 snprintf(name, sizeof name, "a%02d", i);
@@ -849,19 +849,82 @@ static void a_flush_cannot_be_undone_alone(void **state)
     bench_open(&t);
     run(&t, set(&t, "a", "1"));
     begin(&t);
-    engine_mark(t.o);
+    struct savepoint *mark = engine_mark(t.o);
     flush(&t, 0);
-    assert_false(engine_undo(t.o));
+    assert_false(engine_undo(t.o, mark));
     engine_discard(t.o);
     t.o = NULL;
     expect(&t, "a", "1");
     begin(&t);
     flush(&t, 0);
-    engine_mark(t.o); /* what came before the mark does not matter */
+    mark = engine_mark(t.o); /* what came before the mark does not matter */
     run(&t, set(&t, "b", "1"));
-    assert_true(engine_undo(t.o));
+    assert_true(engine_undo(t.o, mark));
     end(&t);
     expect_range(&t, NULL, NULL, false, "");
+    bench_close(&t);
+}
+
+/* A script in EXEC: each of its commands has a savepoint, and all of it has one. */
+static void an_undo_takes_back_what_later_savepoints_kept(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 20; before += 4) {
+        struct bench t;
+        char name[16];
+        bench_open(&t);
+        begin(&t);
+        for (int i = 0; i < before; i++) {
+            snprintf(name, sizeof name, "k%02d", i);
+            run(&t, set(&t, name, "1"));
+        }
+        run(&t, set(&t, "a", "1"));
+        struct savepoint *all = engine_mark(t.o);
+        for (int i = 0; i < 12; i++) {
+            struct savepoint *one = engine_mark(t.o);
+            snprintf(name, sizeof name, "k%02d", i);
+            run(&t, set(&t, name, "2"));
+            run(&t, set(&t, "a", "2"));
+            if (i % 3 == 0) {
+                assert_true(engine_undo(t.o, one));
+                expect(&t, "a", i == 0 ? "1" : "2");
+                expect(&t, name, i < before ? "1" : NULL);
+            } else {
+                engine_release(t.o, one);
+            }
+        }
+        if (before == 8) (void)engine_mark(t.o); /* one that was not ended */
+        assert_true(engine_undo(t.o, all));
+        expect(&t, "a", "1");
+        for (int i = 0; i < 20; i++) {
+            snprintf(name, sizeof name, "k%02d", i);
+            expect(&t, name, i < before ? "1" : NULL);
+        }
+        run(&t, set(&t, "a", "3"));
+        end(&t);
+        expect(&t, "a", "3");
+        bench_close(&t);
+    }
+}
+
+static void a_flush_under_a_later_savepoint_cannot_be_undone(void **state)
+{
+    (void)state;
+    struct bench t;
+    bench_open(&t);
+    run(&t, set(&t, "a", "1"));
+    begin(&t);
+    struct savepoint *all = engine_mark(t.o);
+    struct savepoint *one = engine_mark(t.o);
+    flush(&t, 0);
+    engine_release(t.o, one);
+    one = engine_mark(t.o);
+    run(&t, set(&t, "b", "1"));
+    assert_true(engine_undo(t.o, one));
+    assert_false(engine_undo(t.o, all));
+    engine_discard(t.o);
+    t.o = NULL;
+    expect(&t, "a", "1");
     bench_close(&t);
 }
 
@@ -911,6 +974,8 @@ int main(void)
         cmocka_unit_test(an_undo_takes_back_what_was_written_since_the_mark),
         cmocka_unit_test(an_undo_is_whole_with_any_number_of_keys),
         cmocka_unit_test(a_flush_cannot_be_undone_alone),
+        cmocka_unit_test(an_undo_takes_back_what_later_savepoints_kept),
+        cmocka_unit_test(a_flush_under_a_later_savepoint_cannot_be_undone),
         cmocka_unit_test(an_overlay_that_keeps_copies_what_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
