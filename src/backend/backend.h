@@ -152,6 +152,7 @@ struct scan_range {
     bool with_values;
     bool is_undivided; /* ends within its turn or not at all: never yields, only waits for the disk
                         */
+    bool is_new;       /* nothing of it is stored: there is what the transaction wrote (engine) */
     size_t rows_hint;  /* rows the caller expects to want; 0 = many */
     struct row_filter *filter; /* NULL = every row; values are read for it, also without with_values
                                 */

@@ -163,9 +163,14 @@ enum err collection_writes(struct collection *c, struct error *e)
                      COLLECTION_ROWS_MAX);
 }
 
+bool collection_is_new(const struct collection *c)
+{
+    return c->view->overlay != NULL && get_u64(c->head.incarnation) == c->view->version;
+}
+
 enum err collection_row(struct collection *c, struct slice key, struct entry *out, struct error *e)
 {
-    if (view_own(c->view, key, out)) return OK;
+    if (view_own(c->view, key, out) || collection_is_new(c)) return OK;
     return view_stored(c->view, key, out, e);
 }
 

@@ -109,6 +109,9 @@ ERR_MUST_USE enum err collection_read(struct collection *c, const struct entry *
 
 /* Of the files of this folder. */
 struct element_rows collection_rows(const struct collection *c);
+/* It was spread by this transaction: what the transaction has not written of its rows is not
+ * there. They must not be read: another attempt has another incarnation. */
+bool collection_is_new(const struct collection *c);
 /* The row, expired or not, as the transaction has it. */
 ERR_MUST_USE enum err collection_row(struct collection *c, struct slice key, struct entry *out,
                                      struct error *e);

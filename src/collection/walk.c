@@ -53,6 +53,7 @@ enum err element_walk_begin(struct element_walk *w, struct collection *c,
                                .is_reverse = r->is_reverse,
                                .with_values = true,
                                .is_undivided = !r->is_divided,
+                               .is_new = collection_is_new(c),
                                .rows_hint = r->hint};
     return engine_scan_open(c->view->engine, c->view->overlay, &range, &w->scan, e);
 }

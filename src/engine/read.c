@@ -49,7 +49,7 @@ enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struc
 
 struct engine_scan {
     struct backend *backend;
-    struct scan *scan; /* NULL: the database was flushed by the overlay */
+    struct scan *scan; /* NULL: the database was flushed by the overlay, or the range is new */
     int64_t now_ms;
     bool is_undivided, is_reverse;
     const struct row_filter *filter; /* for the overlay's rows; borrowed for the turn */
@@ -78,7 +78,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
         g->had_large = g->had_large || range->filter != NULL; /* it may look at very much */
         s->own_count = overlay_range(o, range->start, range->end, &s->own);
     }
-    if (o == NULL || !overlay_is_flushed(o, key_database(range->start))) {
+    if (!range->is_new && (o == NULL || !overlay_is_flushed(o, key_database(range->start)))) {
         struct scan_range below = *range;
         if (o != NULL) below.work_left = &o->work_left;
         r = backend_scan_open(g->backend, &below, &s->scan, e);

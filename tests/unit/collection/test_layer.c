@@ -528,6 +528,57 @@ static void what_changes_while_owners_are_read_is_counted_once(void **state)
     cbench_close(&t);
 }
 
+/* ---- what is new ---- */
+
+static enum err fill_and_walk(struct cbench *t, struct view *v, void *arg)
+{
+    struct walk_range all = {.is_reverse = false};
+    struct element_walk w;
+    struct collection c;
+    struct element x;
+    unsigned *attempts = arg;
+    bool is_end = false;
+    bool was_there = false;
+    ++*attempts;
+    enum err r = collection_open(t->all, v, cbench_key(t, 0, "k"), COLLECTION_SET, &c, &t->e);
+    for (unsigned i = 0; i < MANY && r == OK; i++) {
+        x = (struct element){.name = cbench_text(t, "m%u", i)};
+        r = collection_put(&c, &x, &was_there, NULL, &t->e);
+    }
+    for (unsigned i = 0; i < MANY && r == OK; i++) {
+        r = collection_find(&c, cbench_text(t, "other%u", i), &was_there, &x, &t->e);
+        assert_false(was_there);
+    }
+    if (r == OK) r = element_walk_begin(&w, &c, &all, &t->e);
+    if (r != OK) return r;
+    for (unsigned i = 0; r == OK && !is_end; i++) {
+        r = element_walk_next(&w, &x, &is_end, &t->e);
+        if (r == OK && is_end) assert_int_equal(i, MANY);
+    }
+    element_walk_end(&w);
+    return r == OK ? collection_save(&c, &t->e) : r;
+}
+
+/* Each attempt of a transaction makes another incarnation where others commit in between: if its
+ * rows had to be read, it would never end. */
+static void what_a_transaction_made_itself_is_not_read(void **state)
+{
+    struct cbench t;
+    struct late_options late = {.seed = 1, .wait_percent = 100};
+    unsigned attempts = 0;
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    cbench_settle(&t);
+    t.rig.late = late_new(&late);
+    cbench_restart(&t);
+    assert_int_equal(cbench_commit(&t, fill_and_walk, &attempts), OK);
+    assert_in_range(attempts, 1, 3);
+    assert_int_equal(cbench_audit_clean(&t), 1);
+    struct late *l = t.rig.late;
+    cbench_close(&t);
+    late_free(l);
+}
+
 /* ---- dumps ---- */
 
 static enum err restore(struct cbench *t, struct slice key, struct slice head)
@@ -572,6 +623,7 @@ int main(void)
         cmocka_unit_test(what_a_key_held_in_between_is_forgotten),
         cmocka_unit_test(a_key_that_holds_one_is_known_whatever_passed_through_it),
         cmocka_unit_test(what_changes_while_owners_are_read_is_counted_once),
+        cmocka_unit_test(what_a_transaction_made_itself_is_not_read),
         cmocka_unit_test(a_dump_that_is_damaged_restores_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
