@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "codec/pack.h"
 #include "codec/value.h"
+#include "codec/varint.h"
 
 #define FORMAT 1
 #define FIXED_BYTES 3 /* format, kind, flags */
@@ -11,7 +12,6 @@
 #define HEAD_HOLEY 2u
 #define HEAD_FIELD_TTL 4u
 #define HEAD_FLAGS (HEAD_SPREAD | HEAD_HOLEY | HEAD_FIELD_TTL)
-#define VARINT_BYTES_MAX 10
 
 /* ---- reading ---- */
 
@@ -32,14 +32,11 @@ static uint64_t take_u64(struct cursor *c)
 
 static uint64_t take_varint(struct cursor *c)
 {
+    size_t at = 0;
     uint64_t n = 0;
-    for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
-        uint8_t byte = *c->at++;
-        n |= (uint64_t)(byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0) return n;
-    }
-    c->is_damaged = true;
-    return 0;
+    if (!varint_read(slice_of(c->at, (size_t)(c->end - c->at)), &at, &n)) c->is_damaged = true;
+    c->at += at;
+    return n;
 }
 
 static struct slice take_bytes(struct cursor *c, uint64_t len)
@@ -71,12 +68,30 @@ bool collection_is_head(struct slice value)
     return body_of(value, &body);
 }
 
+static struct stream_id take_id(struct cursor *c)
+{
+    struct stream_id id = {.ms = take_u64(c)};
+    id.seq = take_u64(c);
+    return id;
+}
+
+static void read_stream(struct cursor *c, struct stream_head *s)
+{
+    s->last = take_id(c);
+    s->first = take_id(c);
+    s->deleted = take_id(c);
+    s->added = take_u64(c);
+    s->groups = take_u64(c);
+    s->groups_made = take_u64(c);
+}
+
 static void read_spread(struct cursor *c, struct collection_head *h)
 {
     struct slice id = take_bytes(c, INCARNATION_ID_BYTES);
     if (!c->is_damaged) memcpy(h->incarnation, id.data, INCARNATION_ID_BYTES);
     h->count = take_u64(c);
     h->bytes = take_u64(c);
+    if (h->kind == COLLECTION_STREAM) read_stream(c, &h->stream);
     if (h->kind != COLLECTION_LIST) return;
     h->first = take_u64(c);
     h->end = take_u64(c);
@@ -141,27 +156,33 @@ static void add_u64(struct buf *out, uint64_t n)
     out->len += 8;
 }
 
-static void add_varint(struct buf *out, uint64_t n)
-{
-    uint8_t *p = buf_reserve(out, VARINT_BYTES_MAX);
-    if (p == NULL) return;
-    size_t len = 0;
-    for (; n >= 0x80; n >>= 7) p[len++] = (uint8_t)(n | 0x80);
-    p[len++] = (uint8_t)n;
-    out->len += len;
-}
-
 static void add_bytes(struct buf *out, struct slice s)
 {
-    add_varint(out, s.len);
+    varint_append(out, s.len);
     buf_append(out, s.data, s.len);
+}
+
+static void add_id(struct buf *out, struct stream_id id)
+{
+    add_u64(out, id.ms);
+    add_u64(out, id.seq);
+}
+
+static void add_stream(struct buf *out, const struct stream_head *s)
+{
+    add_id(out, s->last);
+    add_id(out, s->first);
+    add_id(out, s->deleted);
+    add_u64(out, s->added);
+    add_u64(out, s->groups);
+    add_u64(out, s->groups_made);
 }
 
 static void add_element(struct buf *out, enum collection_kind kind, const struct element *x)
 {
     add_bytes(out, kind == COLLECTION_LIST ? x->value : x->name);
     if (kind == COLLECTION_HASH) {
-        add_varint(out, (uint64_t)x->value.len * 2 + (x->expiry_ms != 0));
+        varint_append(out, (uint64_t)x->value.len * 2 + (x->expiry_ms != 0));
         buf_append(out, x->value.data, x->value.len);
         if (x->expiry_ms != 0) add_u64(out, (uint64_t)x->expiry_ms);
     } else if (kind == COLLECTION_ZSET) {
@@ -192,8 +213,9 @@ void collection_head_write(const struct collection_head *h, const struct element
             add_u64(out, h->first);
             add_u64(out, h->end);
         }
+        if (h->kind == COLLECTION_STREAM) add_stream(out, &h->stream);
     } else {
-        add_varint(out, h->count);
+        varint_append(out, h->count);
         for (uint64_t i = 0; i < h->count; i++) add_element(out, h->kind, &items[i]);
     }
     if (out->is_failed) return;

@@ -7,7 +7,9 @@
  *   with HEAD_FIELD_TTL   fields that have a time to live (8)
  *   packed                the number of elements (varint), the elements
  *   spread                incarnation (12), elements (8), bytes of them (8);
- *                         of a list the first position and the one after the last (8 each)
+ *                         of a list the first position and the one after the last (8 each); of a
+ *                         stream the last id given, the first id there is, the greatest id deleted
+ *                         (16 each), entries added, groups, groups ever made (8 each)
  *
  *   element of a hash     length of the name (varint), name, length of the value * 2 + 1 if it
  *                         expires (varint), value, expiry in ms (8) if it does
@@ -20,7 +22,7 @@
 #ifndef CODEC_COLLECTION_H
 #define CODEC_COLLECTION_H
 
-#include "base/buf.h"
+#include "codec/stream.h"
 
 enum collection_kind {
     COLLECTION_HASH = 1,
@@ -34,10 +36,17 @@ enum collection_kind {
 #define INCARNATION_ID_BYTES 12
 
 struct element {
-    struct slice name;  /* field or member; of a list nothing */
-    struct slice value; /* of a hash or a list */
+    struct slice name;  /* field or member; of a list nothing; of a stream the id, as bytes */
+    struct slice value; /* of a hash or a list; of a stream the fields (stream.h) */
     double score;       /* of a sorted set */
     int64_t expiry_ms;  /* of a field; 0 = never */
+};
+
+/* A stream is always spread, and stays when it has no entry. */
+struct stream_head {
+    struct stream_id last, first, deleted; /* zeros: none */
+    uint64_t added;                        /* entries, ever */
+    uint64_t groups, groups_made;          /* there are; ever made: the number of the newest one */
 };
 
 struct collection_head {
@@ -50,6 +59,7 @@ struct collection_head {
     uint8_t incarnation[INCARNATION_ID_BYTES]; /* unique for ever */
     uint64_t bytes;                            /* of names and values */
     uint64_t first, end;                       /* of a list: positions */
+    struct stream_head stream;
     /* Packed: the elements, borrowed from what was read. */
     struct slice packed;
 };

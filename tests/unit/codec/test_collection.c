@@ -62,7 +62,13 @@ static void write_spread(enum collection_kind kind, bool has_ttl, struct buf *ou
                                 .bytes = UINT64_MAX - 2,
                                 .incarnation = "incarnation",
                                 .first = UINT64_MAX - 3,
-                                .end = UINT64_MAX - 4};
+                                .end = UINT64_MAX - 4,
+                                .stream = {.last = {1, UINT64_MAX},
+                                           .first = {2, 3},
+                                           .deleted = {4, 5},
+                                           .added = UINT64_MAX - 6,
+                                           .groups = 7,
+                                           .groups_made = UINT64_MAX - 8}};
     if (has_ttl) h.expiring = UINT64_MAX - 5;
     buf_clear(out, SIZE_MAX);
     collection_head_write(&h, NULL, out);
@@ -141,6 +147,12 @@ static void a_spread_head_has_its_numbers(void **state)
             assert_true(h.end == (kind == COLLECTION_LIST ? UINT64_MAX - 4 : 0));
             assert_true(h.expiring == (has_ttl ? UINT64_MAX - 5 : 0));
             assert_int_equal(h.packed.len, 0);
+            if (kind != COLLECTION_STREAM) continue;
+            assert_true(h.stream.last.ms == 1 && h.stream.last.seq == UINT64_MAX);
+            assert_true(h.stream.first.ms == 2 && h.stream.first.seq == 3);
+            assert_true(h.stream.deleted.ms == 4 && h.stream.deleted.seq == 5);
+            assert_true(h.stream.added == UINT64_MAX - 6 && h.stream.groups == 7);
+            assert_true(h.stream.groups_made == UINT64_MAX - 8);
         }
     }
     buf_fini(&out);
