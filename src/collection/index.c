@@ -2,14 +2,25 @@
  *
  *   absent --asked for--> BUILDING --the walk is at its end--> READY
  *     ^                      |                                   |
+ *     |                      `--it cannot be--> REFUSED          |
+ *     |                                            |             |
  *     `-- its collection is forgotten, a write of which nothing is known, no memory left ------'
  *
- * While it is being built, commits go on: the walk sees the rows as they were when it began. What a
- * commit changes before the place of the walk is counted at once; what it changes after that is
- * kept, and counted when the walk is at its end.
+ * While it is being built, commits go on: the walk sees the rows as they were when its scan was
+ * opened. What a commit changes before the place of the walk is counted at once; what it changes
+ * after that is kept, and counted when the walk is at its end. When that comes to LATE_MAX changes
+ * a new scan is opened at the place, which sees them: nothing is kept then, and the walk goes on.
+ * So writes, however many, do not make it begin anew.
+ *
+ * Memory: room for the one that is built is made by dropping those that were not used lately
+ * (LATELY_MS), the least used first. When there is not enough it is refused, and so it is when the
+ * walk fails or does not come forward. What is refused is answered by walking (rank.c) for some
+ * time, before it is built again: else two of which only one fits, asked for in one transaction,
+ * would push each other out without end.
  */
 #include "collection/index.h"
 
+#include "base/clock.h"
 #include "base/htab.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -17,7 +28,11 @@
 #define ID_BYTES_ALL                                                                               \
     (KEY_HEAD_BYTES + INCARNATION_ID_BYTES + 1) /* all of a row's key but its rest */
 #define SLICE_ROWS 5000                         /* of a walk in one turn */
-#define LATE_MAX 100000 /* changes kept while it is built; with more it is begun anew */
+#define SCAN_ROWS 100000 /* of one scan: the store keeps what it sees as long as it is open */
+#define LATE_MAX 10000   /* changes kept while it is built; with more its scan is opened anew */
+#define STALLS_MAX 10    /* scans in a row of which no row was walked */
+#define LATELY_MS 10000  /* what was used so long before a build began gives way to it */
+#define REFUSED_TIMES 10 /* it is refused for so many times as long as its building took */
 
 struct late {
     struct late *next;
@@ -29,12 +44,19 @@ struct counted_index {
     struct slice id; /* first: the table looks here */
     uint64_t hash;
     uint8_t id_room[ID_BYTES_ALL];
-    struct counted *counted;
+    struct counted *counted;           /* NULL: refused */
+    size_t bytes;                      /* that all->bytes has of it */
     struct counted_index *next, *prev; /* of all: the one used last is first */
+    int64_t used_ms;                   /* monotonic, as those below */
+    int64_t refused_until_ms;
     /* While it is built: */
     bool is_building;
-    struct engine_scan *scan;
-    struct buf place; /* the rest of the last key of the walk */
+    struct engine_scan *scan; /* NULL: to be opened at the place */
+    size_t scan_rows;         /* walked by it */
+    unsigned stalls;          /* scans before it that walked none, one after the other */
+    int64_t began_ms;
+    bool has_place;
+    struct buf place; /* the rest of the last key of the walk, which may be nothing */
     struct late *late, **late_last;
     size_t late_count;
     struct waiter_list waiters;
@@ -44,11 +66,17 @@ struct counted_indexes {
     struct engine *engine;
     size_t bytes_max, bytes;
     struct htab table;
+    size_t refused;
     struct counted_index *first, *last;
     struct counted_index *building; /* one at a time */
     struct waiter waiter;           /* of its walk */
     struct counted_index *found;    /* the last one that a commit changed */
 };
+
+static int64_t now_ms(void)
+{
+    return clock_mono_us() / 1000;
+}
 
 /* ---- the list and the table ---- */
 
@@ -77,13 +105,28 @@ static void late_drop(struct counted_index *i)
     i->late_count = 0;
 }
 
+/* Its bytes are part of the sum as they are now: changes and cuts have made others of them. */
+static void account(struct counted_indexes *x, struct counted_index *i)
+{
+    x->bytes -= i->bytes;
+    i->bytes = sizeof *i + (i->counted != NULL ? counted_bytes(i->counted) : 0);
+    x->bytes += i->bytes;
+}
+
+static void use(struct counted_indexes *x, struct counted_index *i)
+{
+    list_remove(x, i);
+    list_add(x, i);
+    i->used_ms = now_ms();
+}
+
 static void build_stop(struct counted_indexes *x, struct counted_index *i)
 {
     if (!i->is_building) return;
     engine_scan_close(i->scan);
     i->scan = NULL;
-    i->is_building = false;
     late_drop(i);
+    i->is_building = false;
     buf_fini(&i->place);
     waiter_cancel(&x->waiter);
     x->building = NULL;
@@ -94,7 +137,8 @@ static void index_drop(struct counted_indexes *x, struct counted_index *i)
 {
     build_stop(x, i);
     if (x->found == i) x->found = NULL;
-    x->bytes -= counted_bytes(i->counted);
+    x->bytes -= i->bytes;
+    x->refused -= i->counted == NULL;
     counted_free(i->counted);
     htab_remove(&x->table, i->hash, &i->id);
     list_remove(x, i);
@@ -110,19 +154,45 @@ static struct counted_index *index_new(struct counted_indexes *x, struct slice i
     i->counted = counted_new();
     i->late_last = &i->late;
     waiter_list_init(&i->waiters);
-    buf_init(&i->place);
-    x->bytes += counted_bytes(i->counted);
+    account(x, i);
     htab_insert(&x->table, hash, &i->id);
     list_add(x, i);
     return i;
 }
 
-/* Those used least go, but for the newest. */
+static struct counted_index *index_find(const struct counted_indexes *x, struct slice id)
+{
+    return htab_find(&x->table, hash_bytes(id), id);
+}
+
+/* There is none for some time. Those who wait for it do without. */
+static void refuse(struct counted_indexes *x, struct counted_index *i)
+{
+    int64_t now = now_ms();
+    int64_t rest_ms = (now - i->began_ms) * REFUSED_TIMES;
+    i->refused_until_ms = now + (rest_ms > LATELY_MS ? rest_ms : LATELY_MS);
+    counted_free(i->counted);
+    i->counted = NULL;
+    x->refused++;
+    account(x, i);
+    build_stop(x, i);
+}
+
+/* Those used least go. */
 static void make_room(struct counted_indexes *x)
 {
-    while (x->bytes > x->bytes_max && x->last != NULL && x->last != x->first) {
+    while (x->bytes > x->bytes_max && x->last != NULL) index_drop(x, x->last);
+}
+
+/* For the one that is being built those go that were not used lately. False: there is not enough.
+ */
+static bool make_room_for(struct counted_indexes *x, struct counted_index *i)
+{
+    use(x, i);
+    while (x->bytes > x->bytes_max && x->last->used_ms < i->began_ms - LATELY_MS) {
         index_drop(x, x->last);
     }
+    return x->bytes <= x->bytes_max;
 }
 
 /* ---- changes ---- */
@@ -137,13 +207,12 @@ static bool change(struct counted_indexes *x, struct counted_index *i, struct sl
                    bool is_added)
 {
     bool is_good = true;
-    x->bytes -= counted_bytes(i->counted);
     if (is_added) {
         counted_add(i->counted, rest);
     } else {
         is_good = counted_remove(i->counted, rest);
     }
-    x->bytes += counted_bytes(i->counted);
+    account(x, i);
     return is_good;
 }
 
@@ -157,34 +226,65 @@ static void keep_late(struct counted_index *i, struct slice rest, bool is_added)
     i->late_count++;
 }
 
+static bool is_walked(const struct counted_index *i, struct slice rest)
+{
+    return !i->is_building || (i->has_place && slice_cmp(rest, buf_slice(&i->place)) <= 0);
+}
+
+/* Counts what is kept, all of it or as far as the walk has come. False: what was counted is wrong.
+ */
+static bool count_late(struct counted_indexes *x, struct counted_index *i, bool is_all)
+{
+    bool is_good = true;
+    for (const struct late *l = i->late; l != NULL && is_good; l = l->next) {
+        if (is_all || is_walked(i, l->rest)) is_good = change(x, i, l->rest, l->is_added);
+    }
+    late_drop(i);
+    return is_good;
+}
+
+/* The next one, opened at the place, sees what has changed after it. */
+static void scan_close(struct counted_indexes *x, struct counted_index *i)
+{
+    engine_scan_close(i->scan);
+    i->scan = NULL;
+    if (!count_late(x, i, false)) index_drop(x, i);
+}
+
 static struct counted_index *index_of_row(struct counted_indexes *x, struct slice key)
 {
     struct slice id = slice_of(key.data, ID_BYTES_ALL);
     if (key.len < ID_BYTES_ALL) return NULL;
     if (x->found != NULL && slice_eq(x->found->id, id)) return x->found;
-    x->found = htab_find(&x->table, hash_bytes(id), id);
+    x->found = index_find(x, id);
     return x->found;
 }
 
-/* Fields that expire are not where the walk looks any more, and still rows: no index of them. */
-static void fields_expire(struct counted_indexes *x, struct slice key)
+/* That of the collection whose row this is. */
+static void drop_tag(struct counted_indexes *x, struct slice key, enum row_tag tag)
 {
     uint8_t id[ID_BYTES_ALL];
-    memcpy(id, key.data, ID_BYTES_ALL);
-    id[ID_BYTES_ALL - 1] = ROW_FIELD;
-    struct slice of = slice_of(id, sizeof id);
-    struct counted_index *i = htab_find(&x->table, hash_bytes(of), of);
+    memcpy(id, key.data, ID_BYTES_ALL - 1);
+    id[ID_BYTES_ALL - 1] = (uint8_t)tag;
+    struct counted_index *i = index_find(x, slice_of(id, sizeof id));
     if (i != NULL) index_drop(x, i);
+}
+
+static void drop_all_of(struct counted_indexes *x, struct slice key)
+{
+    static const enum row_tag tags[] = {ROW_FIELD, ROW_MEMBER, ROW_SCORE, ROW_POSITION};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) drop_tag(x, key, tags[i]);
 }
 
 static void row_changed(struct counted_indexes *x, const struct mutation *mu)
 {
     if (mu->key.len >= ID_BYTES_ALL && row_tag_of(mu->key) == ROW_EXPIRY) {
-        fields_expire(x, mu->key);
+        /* Fields that expire are not where the walk looks any more, and still rows. */
+        drop_tag(x, mu->key, ROW_FIELD);
         return;
     }
     struct counted_index *i = index_of_row(x, mu->key);
-    if (i == NULL) return;
+    if (i == NULL || i->counted == NULL) return;
     bool is_there = mu->kind == MUTATION_SET;
     if (mu->cause != ROW_WAS_ABSENT && mu->cause != ROW_WAS_THERE) {
         index_drop(x, i);
@@ -192,20 +292,20 @@ static void row_changed(struct counted_indexes *x, const struct mutation *mu)
     }
     if (is_there == (mu->cause == ROW_WAS_THERE)) return;
     struct slice rest = rest_of(mu->key);
-    if (!i->is_building || slice_cmp(rest, buf_slice(&i->place)) <= 0) {
+    if (is_walked(i, rest)) {
         if (!change(x, i, rest, is_there)) index_drop(x, i);
-    } else if (i->late_count < LATE_MAX) {
+    } else if (i->scan != NULL && i->late_count < LATE_MAX) {
         keep_late(i, rest, is_there);
-    } else {
-        index_drop(x, i);
+    } else if (i->scan != NULL) {
+        scan_close(x, i);
     }
 }
 
-static void drop_below(struct counted_indexes *x, struct slice prefix)
+static void drop_database(struct counted_indexes *x, uint16_t database)
 {
     for (struct counted_index *i = x->first; i != NULL;) {
         struct counted_index *next = i->next;
-        if (slice_has_prefix(i->id, prefix)) index_drop(x, i);
+        if (key_database(i->id) == database) index_drop(x, i);
         i = next;
     }
 }
@@ -215,12 +315,10 @@ void counted_indexes_on_commit(struct counted_indexes *x, const struct write_set
     if (x->first == NULL) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
-        uint8_t head[KEY_HEAD_BYTES];
         if (mu->kind == MUTATION_FLUSH) {
-            key_head_write(head, key_database(mu->key), SPACE_ELEMENT);
-            drop_below(x, slice_of(head, sizeof head));
+            drop_database(x, key_database(mu->key));
         } else if (mu->kind == MUTATION_FORGET && key_space(mu->key) == SPACE_ELEMENT) {
-            drop_below(x, slice_of(mu->key.data, ID_BYTES_ALL - 1));
+            drop_all_of(x, mu->key); /* all of its rows: layer.c */
         } else if (mu->kind != MUTATION_FORGET && key_space(mu->key) == SPACE_ELEMENT) {
             row_changed(x, mu);
         }
@@ -229,58 +327,101 @@ void counted_indexes_on_commit(struct counted_indexes *x, const struct write_set
 
 /* ---- building ---- */
 
-static enum err build_begin(struct counted_indexes *x, struct counted_index *i, struct error *e)
+static void build_begin(struct counted_indexes *x, struct counted_index *i)
+{
+    if (i->counted == NULL) {
+        i->counted = counted_new();
+        x->refused--;
+        account(x, i);
+    }
+    buf_init(&i->place);
+    i->is_building = true;
+    i->has_place = false;
+    i->stalls = 0;
+    i->began_ms = now_ms();
+    x->building = i;
+}
+
+/* At the place. */
+static enum err build_open(struct counted_indexes *x, struct counted_index *i, struct error *e)
 {
     uint8_t end[ID_BYTES_ALL];
+    struct buf start = {0};
     memcpy(end, i->id_room, ID_BYTES_ALL);
     end[ID_BYTES_ALL - 1]++;
-    struct scan_range range = {.start = i->id, .end = slice_of(end, sizeof end)};
+    buf_append(&start, i->id.data, i->id.len);
+    buf_append(&start, i->place.data, i->place.len);
+    if (i->has_place) buf_append_byte(&start, 0); /* the first key after it */
+    buf_require(&start);
+    struct scan_range range = {.start = buf_slice(&start), .end = slice_of(end, sizeof end)};
     enum err r = engine_scan_open(x->engine, NULL, &range, &i->scan, e);
-    if (r != OK) return r;
-    i->is_building = true;
-    x->building = i;
-    return OK;
+    buf_fini(&start);
+    i->stalls = i->scan_rows == 0 ? i->stalls + 1 : 0;
+    i->scan_rows = 0;
+    if (r == OK && i->stalls > STALLS_MAX) r = error_set(e, ERR_TRYAGAIN, "too many writes");
+    return r;
 }
 
 static void build_end(struct counted_indexes *x, struct counted_index *i)
 {
-    bool is_good = true;
-    for (const struct late *l = i->late; l != NULL && is_good; l = l->next) {
-        is_good = change(x, i, l->rest, l->is_added);
+    if (!count_late(x, i, true)) {
+        index_drop(x, i);
+    } else if (make_room_for(x, i)) {
+        build_stop(x, i);
+    } else {
+        refuse(x, i);
     }
-    build_stop(x, i);
-    if (!is_good) index_drop(x, i);
-    make_room(x);
+}
+
+static void build_failed(struct counted_indexes *x, struct counted_index *i, const struct error *e)
+{
+    log_warning("the elements of a collection cannot be counted: %s", e->text);
+    refuse(x, i);
+}
+
+static void row_walked(struct counted_indexes *x, struct counted_index *i, struct slice rest)
+{
+    (void)change(x, i, rest, true);
+    i->scan_rows++;
+    i->has_place = true;
+    buf_clear(&i->place, SIZE_MAX);
+    buf_append(&i->place, rest.data, rest.len);
+    buf_require(&i->place);
 }
 
 /* A slice of the walk. True: there is more to do at once. */
-bool counted_indexes_turn(struct counted_indexes *x)
+static bool build_go_on(struct counted_indexes *x, struct counted_index *i)
 {
-    struct counted_index *i = x->building;
     struct error e;
     struct slice key = {0};
     struct entry row;
-    if (i == NULL || x->waiter.next != NULL) return false;
-    for (size_t n = 0; n < SLICE_ROWS; n++) {
-        enum err r = engine_scan_next(i->scan, &key, &row, &x->waiter, &e);
+    enum err r = i->scan == NULL ? build_open(x, i, &e) : OK;
+    for (size_t n = 0; n < SLICE_ROWS && r == OK; n++) {
+        r = engine_scan_next(i->scan, &key, &row, &x->waiter, &e);
         if (r == ERR_WAIT) return x->waiter.next == NULL;
-        if (r != OK) {
-            log_warning("the elements of a collection cannot be counted: %s", e.text);
-            index_drop(x, i);
-            return false;
-        }
-        if (key.len == 0) {
+        if (r == OK && key.len == 0) {
             build_end(x, i);
             return false;
         }
-        struct slice rest = rest_of(key);
-        (void)change(x, i, rest, true);
-        buf_clear(&i->place, SIZE_MAX);
-        buf_append(&i->place, rest.data, rest.len);
-        buf_require(&i->place);
+        if (r == OK) row_walked(x, i, rest_of(key));
     }
-    if (engine_scan_pause(i->scan, &e) != OK) index_drop(x, i);
-    return true;
+    if (r != OK) {
+        build_failed(x, i, &e);
+    } else if (!make_room_for(x, i)) {
+        refuse(x, i);
+    } else if (i->scan_rows >= SCAN_ROWS || engine_scan_pause(i->scan, &e) != OK) {
+        scan_close(x, i);
+    }
+    return x->building != NULL;
+}
+
+bool counted_indexes_turn(struct counted_indexes *x)
+{
+    if (x->building == NULL) {
+        make_room(x); /* commits have made them grow */
+        return false;
+    }
+    return x->waiter.next == NULL && build_go_on(x, x->building);
 }
 
 enum err counted_indexes_get(struct counted_indexes *x, const struct element_rows *of,
@@ -295,21 +436,17 @@ enum err counted_indexes_get(struct counted_indexes *x, const struct element_row
     uint64_t hash = hash_bytes(slice_of(id, sizeof id));
     struct counted_index *i = htab_find(&x->table, hash, slice_of(id, sizeof id));
     if (i != NULL && !i->is_building) {
-        list_remove(x, i);
-        list_add(x, i);
+        use(x, i);
+        account(x, i);
         *out = i->counted;
-        return OK;
+        if (i->counted != NULL || now_ms() < i->refused_until_ms) return OK;
     }
-    if (i == NULL && x->building == NULL) {
-        i = index_new(x, slice_of(id, sizeof id), hash);
-        enum err r = build_begin(x, i, e);
-        if (r != OK) {
-            index_drop(x, i);
-            return r;
-        }
+    if (x->building == NULL) {
+        if (i == NULL) i = index_new(x, slice_of(id, sizeof id), hash);
+        build_begin(x, i);
     }
     /* Its own, or another one: then it is asked for again when that one is there. */
-    waiter_add(&(i != NULL ? i : x->building)->waiters, w);
+    waiter_add(&x->building->waiters, w);
     return error_set(e, ERR_WAIT, "the elements are being counted");
 }
 
@@ -343,11 +480,12 @@ void counted_indexes_free(struct counted_indexes *x)
 void counted_indexes_set_bytes(struct counted_indexes *x, size_t bytes_max)
 {
     x->bytes_max = bytes_max;
+    for (struct counted_index *i = x->first; i != NULL; i = i->next) i->refused_until_ms = 0;
     make_room(x);
 }
 
 size_t counted_indexes_bytes(const struct counted_indexes *x, size_t *count)
 {
-    *count = x->table.count;
+    *count = x->table.count - x->refused;
     return x->bytes;
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "collection/index.h"
 #include "collection/pick.h"
@@ -286,6 +287,7 @@ static void the_indexes_used_least_go_when_there_are_too_many(void **state)
     (void)state;
     for (unsigned i = 0; i < 20; i++) {
         char name[8];
+        clock_set_fake_ms(START_MS + i * 20000LL);
         snprintf(name, sizeof name, "s%u", i);
         keys[i] = cbench_key(&b->t, 0, name);
         cbench_fill(&b->t, keys[i], COLLECTION_SET, 0, 1000);
@@ -298,7 +300,7 @@ static void the_indexes_used_least_go_when_there_are_too_many(void **state)
     for (unsigned i = 0; i < 20; i++) assert_int_equal(cbench_read(&b->t, ask, &keys[i]), OK);
     struct collections_options o = {.engine = b->t.g, .counted_bytes = 100, .pack_bytes = 1};
     collections_set_options(b->t.all, &o);
-    assert_int_equal(indexes(b), 1);
+    assert_int_equal(indexes(b), 0);
     assert_int_equal(cbench_read(&b->t, ask, &keys[3]), OK);
     o.counted_bytes = 0;
     collections_set_options(b->t.all, &o);
