@@ -7,10 +7,12 @@
 #include "offline/check_contents.h"
 
 #define PART "collections"
+#define ROW_BYTES 4096
 
 struct rows_found {
     struct contents *c;
-    struct slice key; /* of the entry */
+    struct slice key;   /* of the entry */
+    struct arena arena; /* of the row being looked at: there may be millions of them */
     const struct collection_head *head;
     uint64_t elements, scores, expiries, unreadable;
     uint64_t unpaired; /* rows of a score without the member's row, or with another score there */
@@ -25,10 +27,11 @@ static struct element_rows rows_of(const struct contents *c, const struct collec
 static bool is_paired(struct rows_found *f, const struct element *x)
 {
     struct element_rows rows = rows_of(f->c, f->head);
-    struct slice key = row_of_name(&f->c->arena, &rows, ROW_MEMBER, x->name);
+    arena_reset(&f->arena);
+    struct slice key = row_of_name(&f->arena, &rows, ROW_MEMBER, x->name);
     struct entry row;
     struct element member;
-    if (!contents_get(f->c, key, &row)) return true; /* told */
+    if (!contents_get_in(f->c, &f->arena, key, &row)) return true; /* told */
     return row.exists && row_read(COLLECTION_ZSET, key, &row, &member) &&
            score_order(member.score) == score_order(x->score);
 }
@@ -64,7 +67,9 @@ static void spread_check(struct contents *c, const struct store_row *row,
     struct slice end;
     struct entry owner;
     rows_all(&c->arena, &rows, &start, &end);
+    arena_init(&f.arena, ROW_BYTES);
     contents_range(c, start, end, row_found, &f);
+    arena_fini(&f.arena);
     if (f.elements != h->count) {
         contents_say(c, PART, row->key, "it says that it has %llu elements, but has %llu",
                      (unsigned long long)h->count, (unsigned long long)f.elements);

@@ -52,6 +52,8 @@ void contents_say(struct contents *c, const char *part, struct slice key, const 
 void contents_place(const char *table, struct slice key, struct buf *out);
 /* The entry, its value in c->arena. False: it cannot be read, so nothing is to be said of it. */
 bool contents_get(struct contents *c, struct slice key, struct entry *out);
+/* Its value in this one. */
+bool contents_get_in(struct contents *c, struct arena *arena, struct slice key, struct entry *out);
 /* Calls `each` for the rows of [start, end); they are borrowed until it returns. What cannot be
  * read ends it. */
 void contents_range(struct contents *c, struct slice start, struct slice end,

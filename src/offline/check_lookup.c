@@ -98,10 +98,15 @@ static void unreadable(struct contents *c, const struct error *e)
 
 bool contents_get(struct contents *c, struct slice key, struct entry *out)
 {
+    return contents_get_in(c, &c->arena, key, out);
+}
+
+bool contents_get_in(struct contents *c, struct arena *arena, struct slice key, struct entry *out)
+{
     struct error e;
     if (c->has_aside) return false;
     enum err r = store_get(c->reader, key, true, out, &e);
-    if (r == OK && out->exists) out->value = arena_copy(&c->arena, out->value);
+    if (r == OK && out->exists) out->value = arena_copy(arena, out->value);
     store_get_end(c->reader);
     if (r != OK) unreadable(c, &e);
     return r == OK;
