@@ -367,6 +367,7 @@ struct layer_op {
 /* Above these a transaction may take longer than a turn of the loop ordinarily does. */
 #define ENGINE_SMALL_OPS 1000 /* operations, rows that are derived or scanned */
 #define ENGINE_SMALL_BYTES (4u << 20)
+#define ENGINE_LENT_MAX 5000000 /* rows: see view_lend */
 
 struct view_row {
     struct slice key;
@@ -401,13 +402,27 @@ enum row_cause { ROW_UNKNOWN, ROW_WAS_ABSENT, ROW_WAS_THERE };
 void view_set_for(struct view *v, struct slice key, struct slice value, int64_t expiry_ms,
                   enum row_cause cause);
 void view_delete_for(struct view *v, struct slice key, enum row_cause cause);
-/* What this transaction wrote in [start, end), with the causes. */
+/* What this transaction wrote in [start, end), by key, with the causes: lent until it writes. */
+struct written;
+struct view_causes {
+    struct written *const *rows;
+    size_t count;
+};
 struct view_cause {
     struct slice key;
     bool exists;
     uint16_t cause;
 };
-size_t view_causes(struct view *v, struct slice start, struct slice end, struct view_cause **out);
+struct view_causes view_causes(struct view *v, struct slice start, struct slice end);
+struct view_cause view_cause(const struct view_causes *own, size_t i);
+/* What scans of a transaction pass is bounded for all of them together. From here to view_lend_end
+ * so many rows, which the caller bounds by what it knows, are not part of that, as long as all that
+ * was lent so is not more than ENGINE_LENT_MAX. */
+struct view_loan {
+    size_t left, lent;
+};
+struct view_loan view_lend(struct view *v, size_t rows);
+void view_lend_end(struct view *v, const struct view_loan *loan);
 /* An entry of the data space, which becomes part of the transaction unless an index refuses it:
  * then the key stays as it was. For writes that no client waits for and that must not stop what
  * they are part of. */

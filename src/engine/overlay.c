@@ -9,8 +9,10 @@
 
 void overlay_init(struct overlay *o, struct engine *g, struct arena *arena)
 {
-    *o = (struct overlay){
-        .engine = g, .arena = arena, .work_left = (size_t)OVERLAY_ROWS_MAX * SCAN_WORK_ROW};
+    *o = (struct overlay){.engine = g,
+                          .arena = arena,
+                          .work_left = (size_t)OVERLAY_ROWS_MAX * SCAN_WORK_ROW,
+                          .lent_left = ENGINE_LENT_MAX};
     o->now_ms = engine_time_ms(g);
     htab_init(&o->index);
 }
@@ -20,6 +22,7 @@ void overlay_fini(struct overlay *o)
     htab_fini(&o->index);
     sparse_fini(&o->flushed);
     size_t rows = OVERLAY_ROWS_MAX - o->work_left / SCAN_WORK_ROW;
+    rows += ENGINE_LENT_MAX - o->lent_left;
     if (o->ops + o->derived + rows > ENGINE_SMALL_OPS || o->bytes > ENGINE_SMALL_BYTES) {
         o->engine->had_large = true;
     }

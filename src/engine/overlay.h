@@ -49,6 +49,7 @@ struct overlay {
     uint64_t bytes;        /* of keys and values */
     size_t ops;            /* evaluated */
     size_t work_left;      /* of scans over it: SCAN_WORK_ROW for each row that they pass */
+    size_t lent_left;      /* rows that view_lend may still give */
     size_t derived;        /* rows that layers looked at to derive */
     size_t idem_rows;      /* request ids that it would add */
     uint64_t version;      /* that its commit gets; 0 = not asked for */

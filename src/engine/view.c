@@ -110,18 +110,38 @@ void view_delete_for(struct view *v, struct slice key, enum row_cause cause)
     v->overlay->cause = of_overlay;
 }
 
-size_t view_causes(struct view *v, struct slice start, struct slice end, struct view_cause **out)
+struct view_causes view_causes(struct view *v, struct slice start, struct slice end)
 {
-    struct written *const *found = NULL;
-    *out = NULL;
-    if (v->overlay == NULL || v->overlay->count == 0) return 0;
-    size_t count = overlay_range(v->overlay, start, end, &found);
-    struct view_cause *rows = arena_alloc(v->arena, (count + 1) * sizeof *rows);
-    for (size_t i = 0; i < count; i++) {
-        rows[i] = (struct view_cause){found[i]->key, found[i]->exists, found[i]->cause};
-    }
-    *out = rows;
-    return count;
+    struct view_causes own = {0};
+    if (v->overlay == NULL || v->overlay->count == 0) return own;
+    own.count = overlay_range(v->overlay, start, end, &own.rows);
+    return own;
+}
+
+struct view_cause view_cause(const struct view_causes *own, size_t i)
+{
+    const struct written *w = own->rows[i];
+    return (struct view_cause){w->key, w->exists, w->cause};
+}
+
+struct view_loan view_lend(struct view *v, size_t rows)
+{
+    struct view_loan loan = {0};
+    if (v->overlay == NULL) return loan;
+    if (rows > v->overlay->lent_left) rows = v->overlay->lent_left;
+    loan.left = v->overlay->work_left;
+    loan.lent = rows * SCAN_WORK_ROW;
+    v->overlay->work_left += loan.lent;
+    return loan;
+}
+
+void view_lend_end(struct view *v, const struct view_loan *loan)
+{
+    if (v->overlay == NULL) return;
+    size_t used = loan->left + loan->lent - v->overlay->work_left;
+    size_t of_lent = used < loan->lent ? used : loan->lent;
+    v->overlay->lent_left -= of_lent / SCAN_WORK_ROW;
+    v->overlay->work_left = loan->left - (used - of_lent);
 }
 
 void view_offer(struct view *v, struct slice key, struct slice value)

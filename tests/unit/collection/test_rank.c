@@ -332,6 +332,35 @@ static void a_collection_that_the_transaction_made_needs_no_index(void **state)
     rbench_close(b);
 }
 
+/* ---- many questions in one transaction ---- */
+
+static enum err ask_often(struct cbench *t, struct overlay *o, void *arg)
+{
+    struct rbench *b = arg;
+    enum err r = OK;
+    memcpy(b->next, b->is_in, sizeof b->next);
+    b->next_count = b->count;
+    b->changes = 3000;
+    r = cbench_evaluate(t, o, 0, change, b);
+    size_t held = t->arena.held_bytes;
+    for (int i = 0; i < 500 && r == OK; i++) r = cbench_evaluate(t, o, 0, check, b);
+    /* What the transaction has written is not copied for each of them. */
+    if (r == OK) assert_in_range(t->arena.held_bytes - held, 0, 8 << 20);
+    return r;
+}
+
+static void a_transaction_that_has_written_much_may_ask_often(void **state)
+{
+    struct rbench *b = rbench_open(1 << 20);
+    (void)state;
+    fill(b);
+    check_committed(b);
+    if (cbench_transact(&b->t, ask_often, b) != OK) fail_msg("%s", b->t.e.text);
+    committed(b);
+    check_committed(b);
+    rbench_close(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_walk_ends_with_its_collection),
         cmocka_unit_test(the_indexes_used_least_go_when_there_are_too_many),
         cmocka_unit_test(a_collection_that_the_transaction_made_needs_no_index),
+        cmocka_unit_test(a_transaction_that_has_written_much_may_ask_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
