@@ -1,4 +1,7 @@
-/* pick: see pick.h. */
+/* pick: see pick.h. Of a spread collection the keys of the rows are found first, by the counted
+ * index or a walk, without values; a key says the name but for long ones. What it does not say is
+ * read from the row. Each element is read once, however often it was drawn.
+ */
 #include "collection/pick.h"
 
 #include <stdlib.h>
@@ -6,66 +9,135 @@
 #include "base/random.h"
 #include "collection/rank.h"
 
-#define WALKED_PART 64 /* of the elements: for more, all are walked */
+#define AHEAD_MAX 256 /* reads that are begun at a time */
 
-static struct element copy_of(struct arena *arena, const struct element *x)
+/* What is picked, and how much of it there is. */
+struct picking {
+    struct collection *c;
+    bool with_values;
+    uint64_t bytes; /* of what was picked so far */
+};
+
+/* It is one more of what was picked. */
+static enum err take(struct picking *p, const struct element *x, struct error *e)
 {
-    struct element copy = *x;
-    copy.name = arena_copy(arena, x->name);
-    copy.value = arena_copy(arena, x->value);
-    return copy;
+    uint64_t max = engine_limits(p->c->view->engine)->txn_bytes_max;
+    p->bytes += x->name.len + (p->with_values ? x->value.len : 0);
+    if (p->bytes <= max) return OK;
+    return error_set(e, ERR_LIMIT, "more than %llu bytes in one reply (max-transaction-size)",
+                     (unsigned long long)max);
 }
 
-/* One walk over all. */
-static enum err walk_ranks(struct collection *c, bool by_name, const uint64_t *ranks, size_t count,
-                           struct element *out, struct error *e)
+/* ---- by the keys of rows ---- */
+
+/* False: the row has to be read. */
+static bool says_key(const struct picking *p, struct slice key, struct element *out)
+{
+    static const struct entry nothing = {.exists = true};
+    if (!row_read(p->c->head.kind, key, &nothing, out)) return false;
+    switch (row_tag_of(key)) {
+    case ROW_FIELD: return !p->with_values;
+    case ROW_SCORE: return !p->with_values || out->score != 0; /* which may be -0 */
+    case ROW_MEMBER: return true;
+    case ROW_POSITION:
+    case ROW_EXPIRY: break;
+    }
+    return false;
+}
+
+static enum err of_key(struct picking *p, struct slice key, struct element *out, struct error *e)
+{
+    struct entry row;
+    if (says_key(p, key, out)) return OK;
+    enum err r = collection_row(p->c, key, &row, e);
+    if (r != OK) return r;
+    bool is_good = row.exists && row_read(p->c->head.kind, key, &row, out);
+    return is_good ? OK : collection_damaged(p->c, e);
+}
+
+static void ignore_ready(struct waiter *w)
+{
+    (void)w;
+}
+
+/* So that one that waits need not wait for each of those after it in turn. */
+static size_t begin_read(struct collection *c, struct slice key)
+{
+    struct waiter w = {.ready = ignore_ready, .keep_for = c->view->waiter};
+    struct entry row;
+    struct error e;
+    enum err r = engine_get(c->view->engine, c->view->overlay, key, &row, &w, &e);
+    waiter_cancel(&w);
+    return r == ERR_WAIT;
+}
+
+static void begin_reads(const struct picking *p, const struct slice *keys, size_t count)
+{
+    struct element x;
+    size_t begun = 0;
+    for (size_t i = 0; i < count && begun < AHEAD_MAX; i++) {
+        if (!says_key(p, keys[i], &x)) begun += begin_read(p->c, keys[i]);
+    }
+}
+
+static bool is_same(struct slice a, struct slice b)
+{
+    return a.data == b.data && a.len == b.len;
+}
+
+/* The same key follows itself. */
+static enum err of_keys(struct picking *p, const struct slice *keys, size_t count,
+                        struct element *out, struct error *e)
+{
+    enum err r = OK;
+    for (size_t i = 0; i < count && r == OK; i++) {
+        if (i > 0 && is_same(keys[i], keys[i - 1])) {
+            out[i] = out[i - 1];
+        } else {
+            r = of_key(p, keys[i], &out[i], e);
+        }
+        if (r == ERR_WAIT) begin_reads(p, &keys[i], count - i);
+        if (r == OK) r = take(p, &out[i], e);
+    }
+    return r;
+}
+
+/* ---- by rank ---- */
+
+static enum err of_items(struct picking *p, bool by_name, const uint64_t *ranks, size_t count,
+                         struct element *out, struct error *e)
 {
     struct walk_range range = {.by_name = by_name};
     struct element_walk w;
-    uint64_t at = 0;
-    size_t i = 0;
-    enum err r = element_walk_begin(&w, c, &range, e);
-    for (; r == OK && i < count; at++) {
-        struct element x;
+    struct element x = {.score = 0};
+    uint64_t at = 0; /* the rank of the next one */
+    enum err r = element_walk_begin(&w, p->c, &range, e);
+    for (size_t i = 0; i < count && r == OK; i++) {
         bool is_end = false;
-        r = element_walk_next(&w, &x, &is_end, e);
-        if (r == OK && is_end) r = collection_damaged(c, e);
-        for (; r == OK && i < count && ranks[i] == at; i++) out[i] = copy_of(c->view->arena, &x);
+        for (; at <= ranks[i] && r == OK; at++) r = element_walk_next(&w, &x, &is_end, e);
+        if (r == OK && is_end) r = collection_damaged(p->c, e);
+        out[i] = x;
+        if (r == OK) r = take(p, &x, e);
     }
     element_walk_end(&w);
     return r;
 }
 
-static enum err pick_one(struct collection *c, bool by_name, uint64_t rank, struct element *out,
-                         struct error *e)
+static enum err of_ranks(struct picking *p, bool by_name, const uint64_t *ranks, size_t count,
+                         struct element *out, struct error *e)
 {
-    struct walk_range range = {.by_name = by_name, .hint = 1};
-    struct element_walk w;
-    bool is_end = false;
-    enum err r = rank_seek(c, by_name, rank, &range.start, e);
-    if (r == OK) r = element_walk_begin(&w, c, &range, e);
-    if (r != OK) return r;
-    r = element_walk_next(&w, out, &is_end, e);
-    if (r == OK && is_end) r = collection_damaged(c, e);
-    if (r == OK) *out = copy_of(c->view->arena, out);
-    element_walk_end(&w);
-    return r;
+    struct arena *arena = p->c->view->arena;
+    if (!p->c->head.is_spread) return of_items(p, by_name, ranks, count, out, e);
+    struct slice *keys = arena_alloc(arena, count * sizeof *keys);
+    enum err r = rank_seek_all(p->c, by_name, ranks, count, keys, e);
+    return r == OK ? of_keys(p, keys, count, out, e) : r;
 }
 
 enum err pick_ranks(struct collection *c, bool by_name, const uint64_t *ranks, size_t count,
                     struct element *out, struct error *e)
 {
-    enum err r = OK;
-    bool is_walked = !c->head.is_spread || count > c->head.count / WALKED_PART;
-    if (is_walked) return walk_ranks(c, by_name, ranks, count, out, e);
-    for (size_t i = 0; i < count && r == OK; i++) {
-        if (i > 0 && ranks[i] == ranks[i - 1]) {
-            out[i] = out[i - 1];
-        } else {
-            r = pick_one(c, by_name, ranks[i], &out[i], e);
-        }
-    }
-    return r;
+    struct picking p = {.c = c, .with_values = true};
+    return of_ranks(&p, by_name, ranks, count, out, e);
 }
 
 /* ---- random ---- */
@@ -115,52 +187,80 @@ static void shuffle(struct rng *g, struct element *items, size_t count)
     }
 }
 
-/* Of a hash whose fields expire: those that have not. */
-static enum err living(struct collection *c, struct element **out, uint64_t *count, struct error *e)
+/* The rows of a hash whose fields expire: of those that have not. No index knows them. */
+static enum err living(struct picking *p, struct slice **out, uint64_t *count, struct error *e)
 {
-    struct walk_range range = {.by_name = true};
-    struct element_walk w;
+    struct collection *c = p->c;
+    struct element_rows rows = collection_rows(c);
+    struct arena *arena = c->view->arena;
+    struct scan_range range = {.start = rows_start(arena, &rows, ROW_FIELD),
+                               .end = rows_end(arena, &rows, ROW_FIELD),
+                               .is_undivided = true};
+    struct engine_scan *scan = NULL;
     *count = 0;
-    *out = arena_alloc(c->view->arena, (size_t)(c->head.count + 1) * sizeof **out);
-    enum err r = element_walk_begin(&w, c, &range, e);
-    while (r == OK && *count < c->head.count) {
-        struct element x;
-        bool is_end = false;
-        r = element_walk_next(&w, &x, &is_end, e);
-        if (r != OK || is_end) break;
-        (*out)[(*count)++] = copy_of(c->view->arena, &x);
+    if (c->head.count > COLLECTION_ROWS_MAX) {
+        return error_set(e, ERR_LIMIT, "more than %d fields, some of which expire",
+                         COLLECTION_ROWS_MAX);
     }
-    element_walk_end(&w);
+    *out = arena_alloc(arena, (size_t)(c->head.count + 1) * sizeof **out);
+    enum err r = engine_scan_open(c->view->engine, c->view->overlay, &range, &scan, e);
+    while (r == OK && *count < c->head.count) {
+        struct slice key;
+        struct entry row;
+        struct element x = {.name = {0}};
+        r = engine_scan_next(scan, &key, &row, c->view->waiter, e);
+        if (r != OK || key.len == 0) break;
+        x.name = (*out)[(*count)++] = arena_copy(arena, key);
+        r = take(p, &x, e);
+    }
+    if (scan != NULL) depends_raise(&c->view->depends, engine_scan_depends(scan));
+    engine_scan_close(scan);
+    p->bytes = 0;
     return r;
 }
 
-enum err pick_random(struct collection *c, uint64_t count, bool repeats, struct element **out,
-                     size_t *picked, struct error *e)
+static enum err of_living(struct picking *p, const struct slice *all, const uint64_t *ranks,
+                          size_t count, struct element *out, struct error *e)
 {
-    struct element *all = NULL;
+    struct slice *keys = arena_alloc(p->c->view->arena, count * sizeof *keys);
+    for (size_t i = 0; i < count; i++) keys[i] = all[ranks[i]];
+    return of_keys(p, keys, count, out, e);
+}
+
+enum err pick_random(struct collection *c, struct pick *k, struct error *e)
+{
+    struct picking p = {.c = c, .with_values = k->with_values};
+    struct slice *all = NULL;
     struct rng g;
-    uint64_t seed = 0;
     uint64_t n = c->head.count;
+    uint64_t count = k->count;
     enum err r = OK;
-    random_system(&seed, sizeof seed);
-    rng_init(&g, seed);
-    *out = NULL;
-    *picked = 0;
-    if (c->head.expiring > 0) r = living(c, &all, &n, e);
+    rng_init(&g, k->seed);
+    k->items = NULL;
+    k->picked = 0;
+    if (c->head.is_spread && c->head.expiring > 0) r = living(&p, &all, &n, e);
     if (r != OK || n == 0 || count == 0) return r;
-    if (!repeats && count > n) count = n;
+    if (!k->repeats && count > n) count = n;
     if (count > COLLECTION_ROWS_MAX) {
         return error_set(e, ERR_LIMIT, "more than %d elements in one reply", COLLECTION_ROWS_MAX);
     }
     uint64_t *ranks = arena_alloc(c->view->arena, (size_t)count * sizeof *ranks);
-    *out = arena_alloc(c->view->arena, (size_t)count * sizeof **out);
-    draw(&g, ranks, (size_t)count, n, repeats);
-    if (all == NULL) {
-        r = pick_ranks(c, true, ranks, (size_t)count, *out, e);
-    } else {
-        for (size_t i = 0; i < count; i++) (*out)[i] = all[ranks[i]];
-    }
-    *picked = (size_t)count;
-    if (r == OK) shuffle(&g, *out, *picked);
+    k->items = arena_alloc(c->view->arena, (size_t)count * sizeof *k->items);
+    draw(&g, ranks, (size_t)count, n, k->repeats);
+    r = all != NULL
+            ? of_living(&p, all, ranks, (size_t)count, k->items, e)
+            : of_ranks(&p, c->head.kind != COLLECTION_ZSET, ranks, (size_t)count, k->items, e);
+    k->picked = r == OK ? (size_t)count : 0;
+    if (r == OK) shuffle(&g, k->items, k->picked);
     return r;
+}
+
+void pick_begin_reads(struct collection *c, const struct element *items, size_t count)
+{
+    struct element_rows rows = collection_rows(c);
+    enum row_tag tag = element_walk_tag(c, true);
+    size_t begun = 0;
+    for (size_t i = 0; i < count && begun < AHEAD_MAX && c->head.is_spread; i++) {
+        begun += begin_read(c, row_of_name(c->view->arena, &rows, tag, items[i].name));
+    }
 }

@@ -13,9 +13,9 @@
 #include "collection/index.h"
 
 #define FEW 512                             /* rows that are counted without an index */
-#define NEAR (2 * COUNTED_BLOCK)            /* so many rows are passed rather than a place sought */
+#define BLOCK_MAX (2 * COUNTED_BLOCK)       /* rows of one that is not long */
 #define ROWS_MAX (10 * COLLECTION_ROWS_MAX) /* that one question passes with an index */
-#define AHEAD_MAX 32                        /* reads that are begun at a time */
+#define AHEAD_MAX 8                         /* reads that are begun at a time */
 
 /* A row's key with so many rows before it, as the transaction sees them. */
 struct place {
@@ -196,7 +196,7 @@ static void ignore_ready(struct waiter *w)
 /* Of these ranks, the first of which waits: so it need not wait for each of the others in turn. */
 static void begin_reads(struct ranking *k, const uint64_t *ranks, size_t count)
 {
-    struct place last = {.before = 0};
+    struct place last = place_of_rank(k, ranks[0]);
     size_t begun = 0;
     for (size_t i = 1; i < count && begun < AHEAD_MAX && k->index != NULL; i++) {
         struct passing p;
@@ -204,7 +204,6 @@ static void begin_reads(struct ranking *k, const uint64_t *ranks, size_t count)
         struct entry row;
         struct error e;
         struct waiter w = {.ready = ignore_ready, .keep_for = k->c->view->waiter};
-        if (ranks[i] - ranks[i - 1] < NEAR) continue;
         struct place from = place_of_rank(k, ranks[i]);
         if (from.before == last.before) continue;
         last = from;
@@ -217,10 +216,9 @@ static void begin_reads(struct ranking *k, const uint64_t *ranks, size_t count)
 
 /* ---- questions ---- */
 
-/* The next row is the one with the rank, or one not far before it. */
+/* The next row is the one with the rank, or one before it in its block. */
 static enum err approach(struct ranking *k, struct passing *p, uint64_t rank, struct error *e)
 {
-    if (p->scan != NULL && (k->index == NULL || rank - p->at < NEAR)) return OK;
     struct place from = place_of_rank(k, rank);
     if (p->scan != NULL && from.before <= p->at) return OK;
     passing_close(k, p);
@@ -229,7 +227,7 @@ static enum err approach(struct ranking *k, struct passing *p, uint64_t rank, st
 
 static struct view_loan lend(struct ranking *k, size_t count)
 {
-    return view_lend(k->c->view, k->index != NULL ? count * NEAR + k->own.count : 0);
+    return view_lend(k->c->view, k->index != NULL ? count * BLOCK_MAX + k->own.count : 0);
 }
 
 static enum err seek_all(struct ranking *k, const uint64_t *ranks, size_t count, struct slice *keys,

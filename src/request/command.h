@@ -155,6 +155,8 @@ struct client {
     struct long_word *long_words; /* owned: long_words.c; NULL = none */
     bool is_waiting;              /* its command is parked */
     int64_t spent_us;             /* by its waiting command, in the runs it had so far */
+    uint64_t seed;                /* of what the command under way draws at random, in all its runs;
+                                   * 0 = nothing yet */
     uint64_t depends;             /* newest version that any of its replies depended on */
     const struct command *last_command;
     const struct command *last_parent; /* when that is a subcommand; else NULL */

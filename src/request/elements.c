@@ -3,6 +3,7 @@
 #include "request/elements.h"
 
 #include "base/mem.h"
+#include "base/random.h"
 #include "codec/float_text.h"
 #include "request/args.h"
 #include "request/block.h"
@@ -38,6 +39,14 @@ enum err elements_open(struct request *rq, struct view *v, struct slice key,
     s->reads++;
     *(out->exists ? &s->hits : &s->misses) += 1;
     return OK;
+}
+
+uint64_t elements_seed(struct request *rq, struct view *v)
+{
+    uint64_t *seed = &rq->client->seed;
+    while (*seed == 0) random_system(seed, sizeof *seed);
+    uint64_t at = v->overlay != NULL ? view_sequence(v) : 0;
+    return *seed + at;
 }
 
 /* ---- many of them ---- */

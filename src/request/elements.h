@@ -18,6 +18,10 @@ ERR_MUST_USE enum err elements_open(struct request *rq, struct view *v, struct s
 /* The reply is complete, or begins anew: what it depends on. */
 void elements_read(struct request *rq, const struct view *v);
 
+/* What it draws at random by: the same when it runs again (ERR_WAIT), another one for each command
+ * of a transaction. */
+uint64_t elements_seed(struct request *rq, struct view *v);
+
 /* How a reply of many elements is told. */
 struct telling {
     enum collection_kind kind;

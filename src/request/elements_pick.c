@@ -9,23 +9,22 @@ enum err elements_pick_run(struct request *rq, enum collection_kind kind,
                                          size_t count, bool has_more))
 {
     struct collection c;
-    struct element *items = NULL;
     struct view *v = elements_view(rq);
-    size_t picked = 0;
     int64_t count = a->words.is_given ? a->words.count : 1;
     enum err r = elements_open(rq, v, a->key, kind, &c);
-    if (r == OK) {
-        r = pick_random(&c, (uint64_t)(count < 0 ? -count : count), count < 0, &items, &picked,
-                        &rq->error);
-    }
+    struct pick k = {.seed = elements_seed(rq, v),
+                     .count = (uint64_t)(count < 0 ? -count : count),
+                     .repeats = count < 0,
+                     .with_values = a->words.has_more};
+    if (r == OK) r = pick_random(&c, &k, &rq->error);
     elements_read(rq, v);
     if (r != OK) return r;
     if (a->words.is_given) {
-        reply(rq->w, items, picked, a->words.has_more);
-    } else if (picked == 0) {
+        reply(rq->w, k.items, k.picked, a->words.has_more);
+    } else if (k.picked == 0) {
         resp_nil(rq->w);
     } else {
-        resp_bulk(rq->w, items[0].name);
+        resp_bulk(rq->w, k.items[0].name);
     }
     return OK;
 }

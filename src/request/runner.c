@@ -52,6 +52,7 @@ void runner_park(struct runner *r)
 
 static void give_back(struct runner *r)
 {
+    r->client->seed = 0;
     if (r->waiter.keep_id == 0) return;
     struct backend *b = r->env->db->backend;
     backend_run_over(b, &r->waiter);

@@ -192,8 +192,7 @@ struct spop {
     struct slice key;
     int64_t count;
     bool has_count;
-    struct element *items; /* results */
-    size_t picked;
+    struct pick pick; /* results */
 };
 #define NOT_POSITIVE "value is out of range, must be positive"
 
@@ -212,16 +211,17 @@ static enum err spop_change(struct request *rq, struct view *v, void *arg)
     struct spop *a = arg;
     struct collection c;
     enum err r = set_open(rq, v, a->key, &c);
-    if (r == OK) {
-        r = pick_random(&c, (uint64_t)a->count, false, &a->items, &a->picked, &rq->error);
-    }
-    if (r == OK && c.exists && a->picked == c.head.count) {
+    a->pick = (struct pick){.seed = elements_seed(rq, v), .count = (uint64_t)a->count};
+    const struct pick *k = &a->pick;
+    if (r == OK) r = pick_random(&c, &a->pick, &rq->error);
+    if (r == OK && c.exists && k->picked == c.head.count) {
         collection_clear(&c);
         return collection_save(&c, &rq->error);
     }
-    for (size_t i = 0; i < a->picked && r == OK; i++) {
+    for (size_t i = 0; i < k->picked && r == OK; i++) {
         bool was_there = false;
-        r = collection_remove(&c, a->items[i].name, &was_there, NULL, &rq->error);
+        r = collection_remove(&c, k->items[i].name, &was_there, NULL, &rq->error);
+        if (r == ERR_WAIT) pick_begin_reads(&c, &k->items[i], k->picked - i);
     }
     return r == OK ? collection_save(&c, &rq->error) : r;
 }
@@ -230,13 +230,14 @@ static enum err spop_run(struct request *rq)
 {
     struct spop *a = rq->bound;
     enum err r = elements_commit(rq, spop_change, a);
+    const struct pick *k = &a->pick;
     if (r != OK) return r;
     if (a->has_count) {
-        resp_set(rq->w, a->picked);
-    } else if (a->picked == 0) {
+        resp_set(rq->w, k->picked);
+    } else if (k->picked == 0) {
         resp_nil(rq->w);
     }
-    for (size_t i = 0; i < a->picked; i++) resp_bulk(rq->w, a->items[i].name);
+    for (size_t i = 0; i < k->picked; i++) resp_bulk(rq->w, k->items[i].name);
     return OK;
 }
 SET_COMMAND(spop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,

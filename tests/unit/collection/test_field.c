@@ -56,7 +56,6 @@ static enum err look_at(struct cbench *t, struct view *v, void *arg)
     struct walk_range range = {.is_reverse = false};
     struct element_walk w = {0};
     struct element x;
-    struct element *out = NULL;
     struct entry entry;
     bool is_end = false;
     l->walked = l->found = 0;
@@ -78,7 +77,9 @@ static enum err look_at(struct cbench *t, struct view *v, void *arg)
         l->walked++;
     }
     element_walk_end(&w);
-    if (r == OK) r = pick_random(&c, 1000, false, &out, &l->picked, &t->e);
+    struct pick k = {.count = 1000};
+    if (r == OK) r = pick_random(&c, &k, &t->e);
+    l->picked = k.picked;
     return r;
 }
 

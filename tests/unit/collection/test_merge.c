@@ -227,6 +227,7 @@ struct picks {
     uint64_t count;
     bool repeats;
     unsigned *hits; /* by number */
+    uint64_t seed;
     size_t picked;
 };
 
@@ -234,11 +235,12 @@ static enum err pick(struct cbench *t, struct view *v, void *arg)
 {
     struct picks *p = arg;
     struct collection c;
-    struct element *out = NULL;
+    struct pick k = {.seed = ++p->seed, .count = p->count, .repeats = p->repeats};
     enum err r = collection_open(t->all, v, p->key, p->kind, &c, &t->e);
-    if (r == OK) r = pick_random(&c, p->count, p->repeats, &out, &p->picked, &t->e);
+    if (r == OK) r = pick_random(&c, &k, &t->e);
+    p->picked = k.picked;
     for (size_t i = 0; i < p->picked && r == OK; i++) {
-        struct slice name = p->kind == COLLECTION_LIST ? out[i].value : out[i].name;
+        struct slice name = k.items[i].name;
         uint64_t number = 0;
         assert_true(slice_to_u64(name, &number));
         p->hits[number]++;
@@ -334,14 +336,13 @@ static void the_order_of_random_elements_is_random(void **state)
     cbench_fill(&t, key, COLLECTION_SET, 0, 10);
     for (int i = 0; i < 2000; i++) {
         struct collection c;
-        struct element *out = NULL;
-        size_t picked = 0;
+        struct pick k = {.seed = (uint64_t)i, .count = 10};
         struct waiter w = {0};
         struct view v = view_reading(t.g, NULL, 0, &t.arena, &w);
         uint64_t number = 0;
         assert_int_equal(collection_open(t.all, &v, key, COLLECTION_SET, &c, &t.e), OK);
-        assert_int_equal(pick_random(&c, 10, false, &out, &picked, &t.e), OK);
-        assert_true(slice_to_u64(out[0].name, &number));
+        assert_int_equal(pick_random(&c, &k, &t.e), OK);
+        assert_true(slice_to_u64(k.items[0].name, &number));
         first[number]++;
     }
     check_uniform(first, 10, 2000);
