@@ -34,17 +34,6 @@ struct ranking {
     size_t passed;
 };
 
-/* Is anything committed of it that an index would know? */
-static bool is_committed(const struct collection *c)
-{
-    struct element_rows rows = collection_rows(c);
-    struct entry owner;
-    if (c->view->overlay == NULL) return true;
-    if (view_is_flushed(c->view)) return false;
-    struct slice key = row_of_owner(c->view->arena, &rows, engine_key_tuple(c->key));
-    return !view_own(c->view, key, &owner);
-}
-
 static void sum_own(struct ranking *k)
 {
     k->sums = mem_alloc((k->own.count + 1) * sizeof *k->sums);
@@ -62,7 +51,7 @@ static enum err begin(struct ranking *k, struct collection *c, bool by_name, str
     *k = (struct ranking){.c = c, .tag = element_walk_tag(c, by_name)};
     k->start = rows_start(arena, &rows, k->tag);
     k->end = rows_end(arena, &rows, k->tag);
-    if (c->head.count <= FEW || !is_committed(c)) return OK;
+    if (c->head.count <= FEW || collection_is_new(c)) return OK;
     enum err r = counted_indexes_get(c->all->indexes, &rows, k->tag, c->view->waiter, &k->index, e);
     if (r != OK || k->index == NULL) return r;
     k->own = view_causes(c->view, k->start, k->end);
