@@ -33,9 +33,16 @@ enum err collection_elements(struct collection *c, struct element **out, size_t 
     return r;
 }
 
+static bool has_ended(const struct view *v, int64_t expiry_ms)
+{
+    return expiry_ms != 0 && expiry_ms <= v->now_ms;
+}
+
+/* A field whose time has come is left out. */
 static enum err add(struct collection *c, const struct element *x, struct error *e)
 {
     bool was_there = false;
+    if (has_ended(c->view, x->expiry_ms)) return OK;
     if (c->head.kind == COLLECTION_LIST) return list_push(c, false, x->value, e);
     return collection_put(c, x, &was_there, NULL, e);
 }
@@ -112,18 +119,13 @@ struct op collection_restore_op(struct collection_restore *x)
 
 /* ---- loading ---- */
 
-static bool has_ended(const struct view *v, int64_t expiry_ms)
-{
-    return expiry_ms != 0 && expiry_ms <= v->now_ms;
-}
-
 static enum err load_one(struct collection *to, uint64_t place, const struct element *x,
                          struct error *e)
 {
     if (to->head.kind == COLLECTION_LIST && place < to->head.count) {
         return list_set(to, place, x->value, e);
     }
-    return has_ended(to->view, x->expiry_ms) ? OK : add(to, x, e);
+    return add(to, x, e);
 }
 
 static enum err load_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)

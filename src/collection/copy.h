@@ -21,7 +21,8 @@ ERR_MUST_USE enum err collection_elements(struct collection *c, struct element *
                                           struct error *e);
 /* Appends a head that has all elements in it, however many: a dump. */
 ERR_MUST_USE enum err collection_dump(struct collection *c, struct buf *out, struct error *e);
-/* An operation that makes the key what such a head says. ERR_VALUE: it is damaged. */
+/* An operation that makes the key what such a head says, without fields whose time has come.
+ * ERR_VALUE: it is damaged. */
 struct collection_restore {
     struct layer_op base; /* first */
     struct collections *all;

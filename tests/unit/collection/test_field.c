@@ -263,6 +263,61 @@ static void fields_expire_at_another_key_too(void **state)
     with_each_form(renamed);
 }
 
+/* A dump of fields [0, upto), of which those from `ended` on have expired meanwhile. */
+static struct slice dump(struct cbench *t, unsigned ended, unsigned upto)
+{
+    struct collection_head h = {.kind = COLLECTION_HASH, .count = upto};
+    struct element *items = arena_alloc(&t->arena, upto * sizeof *items);
+    struct buf out;
+    for (unsigned i = 0; i < upto; i++) {
+        items[i] = (struct element){.name = cbench_text(t, "%u", i), .value = slice_str("value")};
+        if (i >= ended) items[i].expiry_ms = START_MS - 1;
+    }
+    buf_init(&out);
+    collection_head_write(&h, items, &out);
+    struct slice kept = arena_copy(&t->arena, buf_slice(&out));
+    buf_fini(&out);
+    return kept;
+}
+
+struct restoring {
+    struct slice key, dump;
+};
+
+static enum err restore_and_set(struct cbench *t, struct overlay *o, void *arg)
+{
+    const struct restoring *x = arg;
+    struct collection_restore restore = {.all = t->all, .to = x->key, .head = x->dump};
+    struct op op = collection_restore_op(&restore);
+    struct txn txn = {.overlay = o, .ops = &op, .count = 1, .arena = &t->arena};
+    struct set s = {.key = x->key, .from = 3, .upto = 4};
+    enum err r = engine_commit(t->g, &txn, NULL, &t->e);
+    return r == OK ? cbench_evaluate(t, o, 0, set_fields, &s) : r;
+}
+
+static void restored(struct cbench *t, struct slice key)
+{
+    struct restoring x = {.key = key, .dump = dump(t, 2, 5)};
+    struct collection_restore restore = {.all = t->all, .to = key, .head = x.dump};
+    struct op op = collection_restore_op(&restore);
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    expect(t, key, 2, 0);
+    assert_int_equal(cbench_transact(t, restore_and_set, &x), OK);
+    expect(t, key, 3, 0); /* that field is counted once */
+    cbench_at(t, 10);
+    expect(t, key, 3, 0);
+    restore.head = dump(t, 0, 5);
+    op = collection_restore_op(&restore);
+    assert_int_equal(cbench_run(t, 0, &op, 1), OK);
+    expect(t, key, 0, 0);
+}
+
+static void what_has_expired_is_not_restored(void **state)
+{
+    (void)state;
+    with_each_form(restored);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +327,7 @@ int main(void)
         cmocka_unit_test(a_new_time_takes_the_place_of_the_old_one),
         cmocka_unit_test(a_key_without_fields_is_gone_whatever_its_own_expiry),
         cmocka_unit_test(fields_expire_at_another_key_too),
+        cmocka_unit_test(what_has_expired_is_not_restored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
