@@ -16,7 +16,7 @@
  *      the last change: for WATCH, checks, watches, tracking and the change feed
  *   4. a spread collection has its rows under one incarnation, which no other head in any database
  *      has, and one owner row; when the key holds it no longer, both are forgotten (layer.c)
- *   5. packed never becomes packed again: an absent key does
+ *   5. spread never becomes packed again: an absent key does
  */
 #ifndef COLLECTION_COLLECTION_H
 #define COLLECTION_COLLECTION_H
@@ -128,6 +128,9 @@ void collection_take_out(struct collection *c, size_t at);
 ERR_MUST_USE enum err collection_grown(struct collection *c, struct error *e);
 /* Of a hash: removes what has expired, some of it when it is much. For the sweeper. */
 ERR_MUST_USE enum err collection_fields_due(struct collections *all, struct view *v,
-                                            struct slice key, struct error *e);
+                                            struct slice key, struct due_parts *parts,
+                                            struct error *e);
+/* A spread hash came to the key with fields that expire. */
+void collection_fields_came(struct view *v, struct slice key);
 
 #endif

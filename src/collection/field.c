@@ -3,85 +3,109 @@
  * goes with its last field.
  *
  * The sweeper of the engine (engine/expiry.c) is told the time of each field that gets one
- * (view_due_at). A hash that comes to another key with its fields (RENAME) is looked at soon, and
- * from then on at the time of the field that ends next.
+ * (view_due_at): at that time the rows of fields that end then are looked at, and no others, so
+ * that the tombstones of those that ended before are not walked again. A hash that comes to another
+ * key with its fields (RENAME) is looked at soon, and from then on at the time of the field that
+ * ends next. A place is a row t: all before it are gone.
  */
 #include "collection/walk.h"
 
-#define DUE_MAX 1000 /* fields removed in one transaction of the sweeper */
+#define DUE_MAX 1000 /* fields removed in one call of the sweeper */
 
-/* Up to `max` names, in the arena, of fields whose time has come, those that ended first; and the
- * time of the next one (0 = none has). */
-struct due {
-    struct slice names[DUE_MAX];
-    size_t count;
-    int64_t next_ms;
-};
-
-static void due_in_items(const struct collection *c, struct due *d)
+/* The scan over rows of times, as they are stored or, `o`, as a transaction has them. */
+static enum err open_times(struct collection *c, struct overlay *o, struct slice start,
+                           struct slice end, struct engine_scan **out, struct error *e)
 {
-    for (uint64_t i = 0; i < c->head.count; i++) {
-        int64_t ms = c->items[i].expiry_ms;
-        if (ms != 0 && (d->next_ms == 0 || ms < d->next_ms)) d->next_ms = ms;
-    }
+    struct scan_range range = {
+        .start = start, .end = end, .with_values = true, .is_undivided = true};
+    return engine_scan_open(c->view->engine, o, &range, out, e);
 }
 
-/* The scan over the rows of times up to `until_ms` (0 = all). */
-static enum err open_times(struct collection *c, int64_t until_ms, struct engine_scan **out,
-                           struct error *e)
+static struct slice times_at(struct collection *c, int64_t time_ms)
 {
     struct element_rows rows = collection_rows(c);
-    struct arena *arena = c->view->arena;
-    struct scan_range range = {.start = rows_start(arena, &rows, ROW_EXPIRY),
-                               .end = rows_end(arena, &rows, ROW_EXPIRY),
-                               .with_values = true,
-                               .is_undivided = true};
-    if (until_ms != 0) range.end = row_of_expiry(arena, &rows, until_ms + 1, slice_of(NULL, 0));
-    return engine_scan_open(c->view->engine, c->view->overlay, &range, out, e);
+    return row_of_expiry(c->view->arena, &rows, time_ms, slice_of(NULL, 0));
 }
 
-static enum err due_in_rows(struct collection *c, struct due *d, struct error *e)
+/* The field of a row of times goes. A row that says nothing about the field as it is goes alone. */
+static enum err remove_due(struct collection *c, struct slice time_row, struct slice field,
+                           struct error *e)
 {
+    struct entry row;
+    struct element_rows rows = collection_rows(c);
+    struct arena *arena = c->view->arena;
+    bool was_there = false;
+    if (view_own(c->view, time_row, &row)) return OK; /* with another call of the transaction */
+    enum err r = collection_row(c, row_of_name(arena, &rows, ROW_FIELD, field), &row, e);
+    if (r != OK) return r;
+    if (row.exists && row.expiry_ms == row_expiry_ms(time_row)) {
+        return collection_remove(c, field, &was_there, NULL, e);
+    }
+    view_delete(c->view, arena_copy(arena, time_row));
+    if (c->head.expiring > 0) c->head.expiring--;
+    c->is_changed = true;
+    return OK;
+}
+
+/* The rows that the call is about: [*start, *end). */
+static void rows_due(struct collection *c, const struct due_parts *p, struct slice *start,
+                     struct slice *end)
+{
+    struct element_rows rows = collection_rows(c);
+    struct slice first = rows_start(c->view->arena, &rows, ROW_EXPIRY);
+    *start = p->is_from ? first : times_at(c, p->time_ms);
+    *end = p->is_from ? rows_end(c->view->arena, &rows, ROW_EXPIRY) : times_at(c, p->time_ms + 1);
+    if (slice_has_prefix(p->place, first)) *start = p->place; /* and not of another hash */
+}
+
+static enum err due_in_rows(struct collection *c, struct due_parts *p, struct error *e)
+{
+    struct view *v = c->view;
     struct engine_scan *scan = NULL;
-    enum err r = open_times(c, 0, &scan, e);
-    while (r == OK) {
+    struct slice start;
+    struct slice end;
+    rows_due(c, p, &start, &end);
+    p->place = slice_of(NULL, 0);
+    enum err r = open_times(c, NULL, start, end, &scan, e);
+    for (unsigned i = 0; r == OK; i++) {
         struct slice key;
         struct entry row;
-        r = engine_scan_next(scan, &key, &row, c->view->waiter, e);
+        r = engine_scan_next(scan, &key, &row, v->waiter, e);
         if (r != OK || key.len == 0) break;
-        d->next_ms = row_expiry_ms(key);
-        if (d->next_ms > c->view->now_ms || d->count == DUE_MAX) break;
-        d->names[d->count++] = arena_copy(c->view->arena, row_expiry_field(key, row.value));
-        d->next_ms = 0;
+        int64_t time_ms = row_expiry_ms(key);
+        if (time_ms > v->now_ms) { /* of view_due_from */
+            view_due_from(v, c->key, time_ms, arena_copy(v->arena, key));
+            break;
+        }
+        if (i == DUE_MAX) {
+            p->place = arena_copy(v->arena, key);
+            break;
+        }
+        r = remove_due(c, key, row_expiry_field(key, row.value), e);
     }
     engine_scan_close(scan);
     return r;
 }
 
 enum err collection_fields_due(struct collections *all, struct view *v, struct slice key,
-                               struct error *e)
+                               struct due_parts *parts, struct error *e)
 {
     struct collection c;
-    struct due *d = arena_alloc(v->arena, sizeof *d);
     bool is_one = false;
-    d->count = 0;
-    d->next_ms = 0;
     enum err r = collection_look(all, v, key, &c, &is_one, e);
-    if (r != OK || !is_one || c.head.kind != COLLECTION_HASH) return r;
-    if (c.head.is_spread) {
-        if (c.head.expiring > 0) r = due_in_rows(&c, d, e);
+    bool is_spread_hash = r == OK && is_one && c.head.kind == COLLECTION_HASH && c.head.is_spread;
+    if (is_spread_hash && c.head.expiring > 0) {
+        r = due_in_rows(&c, parts, e);
     } else {
+        parts->place = slice_of(NULL, 0);
         c.is_changed = c.has_expired; /* they were left out when it was read */
-        due_in_items(&c, d);
-    }
-    for (size_t i = 0; i < d->count && r == OK; i++) {
-        bool was_there = false;
-        r = collection_remove(&c, d->names[i], &was_there, NULL, e);
-    }
-    if (r == OK && d->next_ms != 0) {
-        view_due_at(v, key, d->next_ms > v->now_ms ? d->next_ms : v->now_ms + 1);
     }
     return r == OK ? collection_save(&c, e) : r;
+}
+
+void collection_fields_came(struct view *v, struct slice key)
+{
+    view_due_from(v, key, v->now_ms + 1, slice_of(NULL, 0));
 }
 
 /* Without those whose time has come, and which are not swept yet. */
@@ -90,7 +114,9 @@ enum err collection_length(struct collection *c, uint64_t *out, struct error *e)
     *out = c->head.count;
     if (!c->head.is_spread || c->head.expiring == 0) return OK;
     struct engine_scan *scan = NULL;
-    enum err r = open_times(c, c->view->now_ms, &scan, e);
+    struct element_rows rows = collection_rows(c);
+    enum err r = open_times(c, c->view->overlay, rows_start(c->view->arena, &rows, ROW_EXPIRY),
+                            times_at(c, c->view->now_ms + 1), &scan, e);
     while (r == OK) {
         struct slice key;
         struct entry row;

@@ -243,14 +243,15 @@ static enum err derive(void *arg, struct view *v, struct data_change *changes, s
         if (before.is_spread) let_go(v, c->key, before.head.incarnation, &moved);
         if (!now.is_spread) continue;
         collection_own(v, c->key, now.head.incarnation);
-        if (now.head.expiring > 0) view_due_at(v, c->key, v->now_ms + 1); /* see field.c */
+        if (now.head.expiring > 0) collection_fields_came(v, c->key);
     }
     return r;
 }
 
-static enum err fields_due(void *arg, struct view *v, struct slice key, struct error *e)
+static enum err fields_due(void *arg, struct view *v, struct slice key, struct due_parts *parts,
+                           struct error *e)
 {
-    return collection_fields_due(arg, v, key, e);
+    return collection_fields_due(arg, v, key, parts, e);
 }
 
 /* ---- life ---- */

@@ -20,7 +20,7 @@
 
 enum space {
     SPACE_DATA = 1,   /* tuple -> value */
-    SPACE_EXPIRY = 2, /* expiry ms (8 bytes, big-endian), tuple -> nothing */
+    SPACE_EXPIRY = 2, /* expiry ms (8 bytes, big-endian), tuple -> nothing; see expiry.c */
     SPACE_IDEM = 3,   /* user length (1 byte), user, id -> time ms (8 bytes, big-endian),
                        * fingerprint, reply */
     /* Of the queues; queue/rows.h says what is in them. */
@@ -336,10 +336,20 @@ struct layer {
 
 #define LAYERS_MAX 16
 void engine_add_layer(struct engine *g, const struct layer *layer);
-/* Entries of the data space may have parts that end: at a time that view_due_at said, or later, the
- * sweeper calls this for the entry's key, in a transaction. One layer. */
+/* Parts of an entry that have ended. */
+struct due_parts {
+    int64_t time_ms; /* those that ended then ... */
+    bool is_from;    /* ... or all that have ended by now: of view_due_from */
+    /* Where to begin, as view_due_from or the call before said; len 0 = at the first. The call
+     * leaves here, in the view's arena, where to go on; len 0 = nothing is left. */
+    struct slice place;
+};
+/* Entries of the data space may have parts that end: at a time that was said, or later, the sweeper
+ * calls this for the entry's key, in a transaction of several such calls. It removes so much of
+ * what has ended as is work for a moment. One layer. */
 void engine_on_due(struct engine *g,
-                   enum err (*due)(void *arg, struct view *v, struct slice key, struct error *e),
+                   enum err (*due)(void *arg, struct view *v, struct slice key,
+                                   struct due_parts *parts, struct error *e),
                    void *arg);
 
 /* What an operation of a layer (OP_LAYER) sees of its transaction, and writes to it. */
@@ -428,8 +438,11 @@ void view_lend_end(struct view *v, const struct view_loan *loan);
  * they are part of. */
 void view_offer(struct view *v, struct slice key, struct slice value);
 void view_delete(struct view *v, struct slice key);
-/* See engine_on_due. */
+/* See engine_on_due: a part ends then. */
 void view_due_at(struct view *v, struct slice key, int64_t time_ms);
+/* Likewise: parts end of which that was said for another key, or not at all. A call at this time is
+ * about all from the place on. */
+void view_due_from(struct view *v, struct slice key, int64_t time_ms, struct slice place);
 /* The transaction is work of the server's own: no limit of a database refuses it. */
 void view_exempt(struct view *v);
 /* No key of [start, end) is read or written after this transaction; they are removed in the

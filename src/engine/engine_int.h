@@ -50,8 +50,11 @@ struct expiry {
     struct waiter waiter;
     struct arena arena;
     uint64_t expired;
+    uint64_t sweeps;   /* that were committed */
+    struct slice kept; /* of the sweep under way: the row that stays, see expiry.c; len 0 = none */
     /* engine_on_due; NULL = no layer has parts that end. */
-    enum err (*due)(void *arg, struct view *v, struct slice key, struct error *e);
+    enum err (*due)(void *arg, struct view *v, struct slice key, struct due_parts *parts,
+                    struct error *e);
     void *due_arg;
     unsigned batch; /* entries that fit into a transaction; 0 = as many as wished */
     bool is_off;    /* nothing is swept */
@@ -89,7 +92,7 @@ void start_tick(struct start *s);
 void expiry_init(struct expiry *x, struct engine *g);
 void expiry_fini(struct expiry *x);
 void expiry_sweep(struct expiry *x);
-/* A batch more, if one is due. True when something was removed. */
+/* A batch more, if one is due. True when one was made. */
 bool expiry_go_on(struct expiry *x);
 
 void idem_init(struct idem *m, struct engine *g);

@@ -3,9 +3,13 @@
  * telling.
  *
  * Every write of an entry with an expiry adds a row (time, tuple) in its own space. A part of an
- * entry that ends (view_due_at) has a row (time, ff, tuple): no tuple begins with that byte. A row
- * is good while the entry still has that time; overwriting an entry does not look for its old row
- * (a blind write reads nothing), so the sweeper finds stale rows and drops them.
+ * entry that ends (view_due_at) has a row (time, ff, tuple), parts that have no rows of their own
+ * (view_due_from) have (time, 00, tuple): no tuple begins with these bytes. A row is good while the
+ * entry still has that time; overwriting an entry does not look for its old row (a blind write
+ * reads nothing), so the sweeper finds stale rows and drops them.
+ *
+ * A row of parts may be about more of them than one transaction removes. Then it stays, and its
+ * value is the place where its layer goes on; the sweep ends there and the next begins with it.
  *
  * Invariants: next_due_ms and swept_ms of a database are at most the earliest time of any row of
  * that database, and no row of it is before `from`; one that has none is not in the map. A look
@@ -17,20 +21,29 @@
 
 #define TIME_BYTES 8
 #define OF_PART 0xff
+#define OF_PARTS 0x00
+#define PART_ROWS_MAX 2000 /* of parts, after which a transaction is enough */
 #define SWEEP_ARENA_BYTES (64 * 1024)
 #define DAMAGED_PAUSE_MS 1000
 #define SWEEPS_MAX 100 /* databases in one tick */
 
-static struct slice row_key(struct arena *arena, struct slice key, int64_t expiry_ms, bool of_part)
+/* `mark` is what comes before the tuple: nothing, or the byte of parts. */
+static struct slice row_key(struct arena *arena, struct slice key, int64_t time_ms,
+                            struct slice mark)
 {
     struct slice tuple = engine_key_tuple(key);
-    size_t head = KEY_HEAD_BYTES + TIME_BYTES + of_part;
+    size_t head = KEY_HEAD_BYTES + TIME_BYTES + mark.len;
     uint8_t *p = arena_alloc(arena, head + tuple.len);
     key_head_write(p, key_database(key), SPACE_EXPIRY);
-    put_u64(p + KEY_HEAD_BYTES, (uint64_t)expiry_ms);
-    if (of_part) p[head - 1] = OF_PART;
+    put_u64(p + KEY_HEAD_BYTES, (uint64_t)(time_ms > 0 ? time_ms : 1));
+    bytes_copy(p + KEY_HEAD_BYTES + TIME_BYTES, mark.data, mark.len);
     memcpy(p + head, tuple.data, tuple.len);
     return slice_of(p, head + tuple.len);
+}
+
+static struct slice part_key(struct arena *arena, struct slice key, int64_t time_ms, uint8_t mark)
+{
+    return row_key(arena, key, time_ms, slice_of(&mark, 1));
 }
 
 static int64_t row_time_ms(struct slice row)
@@ -70,6 +83,7 @@ static void database_free(struct expiry_database *d)
 static void row_comes(struct expiry *x, struct slice row)
 {
     int64_t time_ms = row_time_ms(row);
+    if (slice_eq(row, x->kept)) return; /* the next look begins with it */
     struct expiry_database *d = database_of(x, key_database(row), time_ms);
     if (time_ms < d->next_due_ms) d->next_due_ms = time_ms;
     if (time_ms < d->added_ms) d->added_ms = time_ms;
@@ -86,14 +100,15 @@ static void expiry_before_commit(void *arg, struct write_set *ws)
         if (mu.kind != MUTATION_SET) continue;
         if (key_space(mu.key) == SPACE_EXPIRY) row_comes(x, mu.key);
         if (mu.expiry_ms == 0 || key_space(mu.key) != SPACE_DATA) continue;
-        struct slice row = row_key(ws->arena, mu.key, mu.expiry_ms > 0 ? mu.expiry_ms : 1, false);
+        struct slice row = row_key(ws->arena, mu.key, mu.expiry_ms, slice_of(NULL, 0));
         write_set_add(ws, MUTATION_SET, row, slice_of(NULL, 0), 0);
         row_comes(x, row);
     }
 }
 
 void engine_on_due(struct engine *g,
-                   enum err (*due)(void *arg, struct view *v, struct slice key, struct error *e),
+                   enum err (*due)(void *arg, struct view *v, struct slice key,
+                                   struct due_parts *parts, struct error *e),
                    void *arg)
 {
     g->expiry.due = due;
@@ -102,8 +117,12 @@ void engine_on_due(struct engine *g,
 
 void view_due_at(struct view *v, struct slice key, int64_t time_ms)
 {
-    struct slice row = row_key(v->arena, key, time_ms > 0 ? time_ms : 1, true);
-    overlay_set(v->overlay, row, slice_of(NULL, 0), 0);
+    overlay_set(v->overlay, part_key(v->arena, key, time_ms, OF_PART), slice_of(NULL, 0), 0);
+}
+
+void view_due_from(struct view *v, struct slice key, int64_t time_ms, struct slice place)
+{
+    overlay_set(v->overlay, part_key(v->arena, key, time_ms, OF_PARTS), place, 0);
 }
 
 static void nothing_ready(struct waiter *w)
@@ -139,27 +158,41 @@ static struct slice data_key_of(struct expiry *x, struct slice row, size_t head)
     return slice_of(key, KEY_HEAD_BYTES + tuple.len);
 }
 
-/* The layer whose part it is removes what has ended. */
-static enum err sweep_part(struct expiry *x, struct overlay *o, struct slice row, struct error *e)
+/* The layer whose parts they are removes what has ended. */
+static enum err sweep_parts(struct expiry *x, struct overlay *o, struct slice row,
+                            struct slice place, struct error *e)
 {
     struct view v = view_over(x->engine, o, key_database(row), &x->waiter);
+    size_t head = KEY_HEAD_BYTES + TIME_BYTES;
+    struct due_parts parts = {.time_ms = row_time_ms(row),
+                              .is_from = row.data[head] == OF_PARTS,
+                              .place = arena_copy(&x->arena, place)};
     enum err r = OK;
-    overlay_delete(o, row);
+    bool is_done = x->due == NULL;
     o->cause = CAUSE_FIELDS_EXPIRED;
-    if (x->due != NULL) {
-        r = x->due(x->due_arg, &v, data_key_of(x, row, KEY_HEAD_BYTES + TIME_BYTES + 1), e);
+    if (!is_done) {
+        r = x->due(x->due_arg, &v, data_key_of(x, row, head + 1), &parts, e);
+        is_done = parts.place.len == 0;
     }
     o->cause = CAUSE_EXPIRED;
+    if (is_done) {
+        overlay_delete(o, row);
+    } else {
+        overlay_set(o, row, parts.place, 0);
+        x->kept = row;
+    }
     return r;
 }
 
 /* The removal of what one row is about. */
-static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row, struct error *e)
+static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row, struct slice value,
+                          struct error *e)
 {
     struct entry entry;
     struct slice copy = arena_copy(&x->arena, row);
     size_t head = KEY_HEAD_BYTES + TIME_BYTES;
-    if (copy.len > head && copy.data[head] == OF_PART) return sweep_part(x, o, copy, e);
+    bool of_parts = copy.len > head && (copy.data[head] == OF_PART || copy.data[head] == OF_PARTS);
+    if (of_parts) return sweep_parts(x, o, copy, value, e);
     struct slice data_key = data_key_of(x, copy, head);
     enum err r = backend_load(x->engine->backend, data_key, &entry, &x->waiter, e);
     if (r != OK) return r;
@@ -206,6 +239,7 @@ static enum err sweep_collect(struct expiry *x, uint16_t database, struct overla
     struct scan_range range = {.start = d->from.len > 0 ? buf_slice(&d->from)
                                                         : slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
+                               .with_values = true,
                                .is_undivided = true,
                                .rows_hint = batch};
     struct scan *scan = NULL;
@@ -216,11 +250,14 @@ static enum err sweep_collect(struct expiry *x, uint16_t database, struct overla
         struct entry entry;
         r = backend_scan_next(scan, &row, &entry, &x->waiter, e);
         if (r != OK || row.len == 0) break;
-        if (row_time_ms(row) > o->now_ms || i == batch) {
+        bool is_enough = i == batch || o->keys[SPACE_ELEMENT] >= PART_ROWS_MAX;
+        if (row_time_ms(row) > o->now_ms || is_enough) {
             *left = arena_copy(&x->arena, row);
             break;
         }
-        r = sweep_row(x, o, row, e);
+        r = sweep_row(x, o, row, entry.value, e);
+        *left = x->kept;
+        if (left->len > 0) break;
     }
     backend_scan_close(scan);
     return r;
@@ -257,6 +294,7 @@ static void sweep_database(struct expiry *x, uint16_t database)
     enum err r = engine_admit(x->engine, &x->waiter, &e);
     if (r != OK) return;
     database_of(x, database, 0)->added_ms = INT64_MAX;
+    x->kept = slice_of(NULL, 0);
     struct overlay *o = engine_begin(x->engine, &x->arena);
     struct view v = view_over(x->engine, o, database, &x->waiter);
     view_exempt(&v);
@@ -268,8 +306,10 @@ static void sweep_database(struct expiry *x, uint16_t database)
     } else {
         engine_discard(o);
     }
+    x->kept = slice_of(NULL, 0);
     if (r == OK) {
         swept(x, database, left);
+        x->sweeps++;
     } else {
         x->expired = expired;
     }
@@ -295,10 +335,10 @@ static void begin(struct expiry *x)
 
 bool expiry_go_on(struct expiry *x)
 {
-    uint64_t expired = x->expired;
+    uint64_t sweeps = x->sweeps;
     if (!x->has_begun || x->next_due_ms > engine_time_ms(x->engine)) return false;
     expiry_sweep(x);
-    return x->expired > expired;
+    return x->sweeps > sweeps;
 }
 
 void expiry_sweep(struct expiry *x)

@@ -14,7 +14,9 @@
 
 #define PART "entries"
 #define TIME_BYTES 8
-#define OF_PART 0xff /* of a row that is about a part of the entry (engine/expiry.c) */
+/* Of rows that are about parts of the entry (engine/expiry.c), which may have a value. */
+#define OF_PART 0xff
+#define OF_PARTS 0x00
 #define IDEM_HEAD_BYTES (8 + IDEM_FINGERPRINT_BYTES)
 #define LAST_NUMBER_BYTES 2
 
@@ -82,10 +84,11 @@ static void expiry_check(struct contents *c, const struct store_row *row)
         contents_say(c, PART, row->key, "it has no time and key");
         return;
     }
-    size_t head = TIME_BYTES + (rest.data[TIME_BYTES] == OF_PART);
+    bool of_parts = rest.data[TIME_BYTES] == OF_PART || rest.data[TIME_BYTES] == OF_PARTS;
+    size_t head = TIME_BYTES + of_parts;
     if (!tuple_check(c, row, slice_of(rest.data + head, rest.len - head))) return;
     if ((int64_t)get_u64(rest.data) < 1) contents_say(c, PART, row->key, "its time is no time");
-    if (row->value.len > 0) {
+    if (row->value.len > 0 && !of_parts) {
         contents_say(c, PART, row->key, "it has a value of %zu bytes, but nothing belongs there",
                      row->value.len);
     }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "collection/copy.h"
 #include "collection/pick.h"
 #include "collection/walk.h"
@@ -17,6 +18,7 @@ struct set {
     struct slice key;
     unsigned from, upto;
     int64_t expiry_ms;
+    int64_t each_ms; /* each so much later than the one before */
 };
 
 static enum err set_fields(struct cbench *t, struct view *v, void *arg)
@@ -27,7 +29,7 @@ static enum err set_fields(struct cbench *t, struct view *v, void *arg)
     for (unsigned i = s->from; i < s->upto && r == OK; i++) {
         struct element x = {.name = cbench_text(t, "%u", i), .value = slice_str("value")};
         bool was_there = false;
-        if (s->expiry_ms > 0) x.expiry_ms = START_MS + s->expiry_ms;
+        if (s->expiry_ms > 0) x.expiry_ms = START_MS + s->expiry_ms + s->each_ms * (i - s->from);
         r = s->expiry_ms < 0 ? collection_remove(&c, x.name, &was_there, NULL, &t->e)
                              : collection_put(&c, &x, &was_there, NULL, &t->e);
     }
@@ -318,6 +320,135 @@ static void what_has_expired_is_not_restored(void **state)
     with_each_form(restored);
 }
 
+/* ---- many at once ---- */
+
+enum { MANY_FIELDS = 6000, COMMIT_ROWS_MAX = 5000 };
+
+/* Commits of rows of elements. */
+struct commits {
+    size_t count, rows, rows_max;
+};
+
+static void count_commit(void *arg, uint64_t version, const struct write_set *ws)
+{
+    struct commits *x = arg;
+    (void)version;
+    x->count++;
+    x->rows += ws->count;
+    if (ws->count > x->rows_max) x->rows_max = ws->count;
+}
+
+/* All but two have expired. */
+static void many_expire(int64_t each_ms, bool is_renamed)
+{
+    struct cbench t;
+    struct commits x = {0};
+    struct layer counting = {
+        .kinds = LAYER_SPACE(SPACE_ELEMENT), .on_commit = count_commit, .arg = &x};
+    cbench_open(&t, 0);
+    engine_add_layer(t.g, &counting);
+    struct engine_options limits = *engine_limits(t.g);
+    limits.expire_batch = 1000;
+    engine_set_limits(t.g, &limits);
+    struct slice key = cbench_key(&t, 0, "hash");
+    struct set s = {
+        .key = key, .from = 2, .upto = 2 + MANY_FIELDS, .expiry_ms = 1000, .each_ms = each_ms};
+    assert_int_equal(cbench_commit(&t, set_fields, &s), OK);
+    set(&t, key, 0, 2, 0);
+    if (is_renamed) {
+        struct slice to = cbench_key(&t, 0, "to");
+        struct op ops[] = {{.kind = OP_SET, .key = to, .value = cbench_stored(&t, key).value},
+                           {.kind = OP_DELETE, .key = key}};
+        assert_int_equal(cbench_run(&t, 0, ops, 2), OK);
+        key = to;
+    }
+    x = (struct commits){0};
+    for (int i = 0; i < 10; i++) cbench_at(&t, 1000 + each_ms * MANY_FIELDS + i);
+    expect(&t, key, 2, 0);
+    struct collection_head h;
+    assert_true(cbench_is_spread(&t, key, &h));
+    assert_int_equal(h.expiring, 0);
+    assert_int_equal(h.count, 2);
+    assert_in_range(x.rows_max, 1, COMMIT_ROWS_MAX);
+    assert_in_range(x.rows, 2 * MANY_FIELDS, 3 * MANY_FIELDS + 4 * x.count);
+    cbench_audit_clean(&t);
+    cbench_close(&t);
+}
+
+static void many_fields_are_removed_in_transactions_of_some(void **state)
+{
+    (void)state;
+    many_expire(0, false);
+    many_expire(1, false);
+    many_expire(0, true);
+    many_expire(1, true);
+}
+
+/* A row of times alone, of a field "0" and a time at which the sweeper looks. */
+struct planting {
+    struct slice key, row;
+    int64_t time_ms;
+};
+
+static enum err plant(struct cbench *t, struct view *v, void *arg)
+{
+    struct planting *p = arg;
+    struct collection c;
+    enum err r = collection_open(t->all, v, p->key, COLLECTION_HASH, &c, &t->e);
+    struct element_rows rows = collection_rows(&c);
+    p->row = row_of_expiry(&t->arena, &rows, START_MS + p->time_ms, slice_str("0"));
+    view_set(v, p->row, slice_of(NULL, 0));
+    view_due_at(v, p->key, START_MS + p->time_ms);
+    c.head.expiring++;
+    c.is_changed = true;
+    return r == OK ? collection_save(&c, &t->e) : r;
+}
+
+static void only_what_has_expired_is_removed(void **state)
+{
+    struct cbench t;
+    (void)state;
+    cbench_open(&t, 0);
+    struct planting p = {.key = cbench_key(&t, 0, "hash"), .time_ms = 100};
+    set(&t, p.key, 0, 3, 0);
+    assert_int_equal(cbench_commit(&t, plant, &p), OK);
+    cbench_at(&t, 200);
+    expect(&t, p.key, 3, 0);
+    assert_false(cbench_stored(&t, p.row).exists);
+    cbench_audit_clean(&t);
+    cbench_close(&t);
+}
+
+/* What is planted before the place is not met again. */
+static void a_look_goes_on_where_the_last_one_ended(void **state)
+{
+    struct cbench t;
+    struct collection_head h;
+    (void)state;
+    cbench_open(&t, 0);
+    struct slice key = cbench_key(&t, 0, "hash");
+    set(&t, key, 1, 1601, 100);
+    set(&t, key, 0, 1, 0);
+    clock_set_fake_ms(START_MS + 100);
+    for (int i = 0; i < STEPS_MAX; i++) {
+        assert_true(cbench_is_spread(&t, key, &h));
+        if (h.count < 1601) break;
+        cbench_turn(&t);
+    }
+    assert_int_equal(h.count, 601); /* a thousand of them are gone */
+    struct element_rows rows = {.database = 0, .incarnation = h.incarnation};
+    struct mutation mu = {.kind = MUTATION_SET,
+                          .key = row_of_expiry(&t.arena, &rows, START_MS + 100, slice_str("0"))};
+    struct batch batch = {.items = &mu, .count = 1, .time_ms = START_MS + 100};
+    uint64_t version = 0;
+    assert_int_equal(backend_commit(t.rig.b, &batch, &version, NULL, &t.e), OK);
+    cbench_at(&t, 100);
+    assert_true(cbench_is_spread(&t, key, &h));
+    assert_int_equal(h.count, 1);
+    assert_true(cbench_stored(&t, mu.key).exists);
+    cbench_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +459,9 @@ int main(void)
         cmocka_unit_test(a_key_without_fields_is_gone_whatever_its_own_expiry),
         cmocka_unit_test(fields_expire_at_another_key_too),
         cmocka_unit_test(what_has_expired_is_not_restored),
+        cmocka_unit_test(only_what_has_expired_is_removed),
+        cmocka_unit_test(many_fields_are_removed_in_transactions_of_some),
+        cmocka_unit_test(a_look_goes_on_where_the_last_one_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
