@@ -310,6 +310,9 @@ enum err backend_scan_next(struct scan *s, struct slice *key, struct entry *out,
  * ERR_WAIT: `w` will be woken, ask again for the same. */
 enum err backend_scan_load(struct scan *s, const struct slice *keys, size_t count,
                            struct entry *out, struct waiter *w, struct error *e);
+/* The last key that it has passed, whether it was returned or not; len 0 = none. Borrowed as a row
+ * is. */
+struct slice backend_scan_place(const struct scan *s);
 /* Newest version not yet durable among all that the scan has passed so far. */
 uint64_t backend_scan_depends(const struct scan *s);
 /* To be called before the turn ends and before a commit is made while the scan is open: the

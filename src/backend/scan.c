@@ -161,6 +161,11 @@ enum err backend_scan_pause(struct scan *s, struct error *e)
     return scan_pin(s, e);
 }
 
+struct slice backend_scan_place(const struct scan *s)
+{
+    return buf_slice(&s->last);
+}
+
 uint64_t backend_scan_depends(const struct scan *s)
 {
     return s->depends;

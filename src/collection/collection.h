@@ -79,8 +79,13 @@ ERR_MUST_USE enum err collection_open(struct collections *all, struct view *v, s
 /* As it is shown: of any kind; *is_one false: something else is there, or nothing. */
 ERR_MUST_USE enum err collection_look(struct collections *all, struct view *v, struct slice key,
                                       struct collection *out, bool *is_one, struct error *e);
-/* Elements that are alive. */
-ERR_MUST_USE enum err collection_length(struct collection *c, uint64_t *out, struct error *e);
+/* Elements that are alive. `work_left` as struct walk_range has it. */
+ERR_MUST_USE enum err collection_length(struct collection *c, size_t *work_left, uint64_t *out,
+                                        struct error *e);
+/* The rows of fields that have expired and are not swept, of which head.count has to be lessened
+ * then; NULL = there are none. `is_divided` as struct walk_range has it. */
+ERR_MUST_USE enum err collection_ended(struct collection *c, bool is_divided, size_t *work_left,
+                                       struct engine_scan **out, struct error *e);
 
 /* Of hashes, sets and sorted sets. */
 ERR_MUST_USE enum err collection_find(struct collection *c, struct slice name, bool *found,

@@ -12,15 +12,6 @@
 
 #define DUE_MAX 1000 /* fields removed in one call of the sweeper */
 
-/* The scan over rows of times, as they are stored or, `o`, as a transaction has them. */
-static enum err open_times(struct collection *c, struct overlay *o, struct slice start,
-                           struct slice end, struct engine_scan **out, struct error *e)
-{
-    struct scan_range range = {
-        .start = start, .end = end, .with_values = true, .is_undivided = true};
-    return engine_scan_open(c->view->engine, o, &range, out, e);
-}
-
 static struct slice times_at(struct collection *c, int64_t time_ms)
 {
     struct element_rows rows = collection_rows(c);
@@ -62,11 +53,10 @@ static enum err due_in_rows(struct collection *c, struct due_parts *p, struct er
 {
     struct view *v = c->view;
     struct engine_scan *scan = NULL;
-    struct slice start;
-    struct slice end;
-    rows_due(c, p, &start, &end);
+    struct scan_range range = {.with_values = true, .is_undivided = true};
+    rows_due(c, p, &range.start, &range.end);
     p->place = slice_of(NULL, 0);
-    enum err r = open_times(c, NULL, start, end, &scan, e);
+    enum err r = engine_scan_open(v->engine, NULL, &range, &scan, e);
     for (unsigned i = 0; r == OK; i++) {
         struct slice key;
         struct entry row;
@@ -108,21 +98,36 @@ void collection_fields_came(struct view *v, struct slice key)
     view_due_from(v, key, v->now_ms + 1, slice_of(NULL, 0));
 }
 
-/* Without those whose time has come, and which are not swept yet. */
-enum err collection_length(struct collection *c, uint64_t *out, struct error *e)
+enum err collection_ended(struct collection *c, bool is_divided, size_t *work_left,
+                          struct engine_scan **out, struct error *e)
 {
-    *out = c->head.count;
-    if (!c->head.is_spread || c->head.expiring == 0) return OK;
-    struct engine_scan *scan = NULL;
     struct element_rows rows = collection_rows(c);
-    enum err r = open_times(c, c->view->overlay, rows_start(c->view->arena, &rows, ROW_EXPIRY),
-                            times_at(c, c->view->now_ms + 1), &scan, e);
-    while (r == OK) {
+    *out = NULL;
+    if (!c->head.is_spread || c->head.expiring == 0) return OK;
+    struct scan_range range = {.start = rows_start(c->view->arena, &rows, ROW_EXPIRY),
+                               .end = times_at(c, c->view->now_ms + 1),
+                               .is_undivided = !is_divided,
+                               .work_left = work_left};
+    return engine_scan_open(c->view->engine, c->view->overlay, &range, out, e);
+}
+
+enum err collection_length(struct collection *c, size_t *work_left, uint64_t *out, struct error *e)
+{
+    struct engine_scan *scan = NULL;
+    *out = c->head.count;
+    enum err r = collection_ended(c, false, work_left, &scan, e);
+    while (r == OK && scan != NULL) {
         struct slice key;
         struct entry row;
         r = engine_scan_next(scan, &key, &row, c->view->waiter, e);
         if (r != OK || key.len == 0) break;
         --*out;
+        if (work_left == NULL) continue;
+        if (*work_left < SCAN_WORK_ROW) {
+            r = error_set(e, ERR_LIMIT, "more fields have expired than are counted at one moment");
+        } else {
+            *work_left -= SCAN_WORK_ROW;
+        }
     }
     if (scan != NULL) depends_raise(&c->view->depends, engine_scan_depends(scan));
     engine_scan_close(scan);

@@ -54,7 +54,8 @@ enum err element_walk_begin(struct element_walk *w, struct collection *c,
                                .with_values = true,
                                .is_undivided = !r->is_divided,
                                .is_new = collection_is_new(c),
-                               .rows_hint = r->hint};
+                               .rows_hint = r->hint,
+                               .work_left = r->work_left};
     return engine_scan_open(c->view->engine, c->view->overlay, &range, &w->scan, e);
 }
 

@@ -18,7 +18,8 @@ struct walk_range {
     struct slice start, end;
     /* Of a packed one: items in [from, upto); 0, 0 = all. */
     size_t from, upto;
-    size_t hint; /* elements that are expected to be wanted; 0 = many */
+    size_t hint;       /* elements that are expected to be wanted; 0 = many */
+    size_t *work_left; /* outside of transactions: what it may pass, as struct scan_range has it */
     /* For who walks: */
     bool is_empty;      /* nothing is in it: there is no walk */
     uint64_t skip, max; /* so many are left out at its beginning, and so many wanted (0 = all) */

@@ -254,8 +254,9 @@ int64_t engine_time_ms(struct engine *g);
 size_t engine_value_bytes(struct slice value);
 bool engine_is_expired(const struct entry *entry, int64_t now_ms);
 
-/* Scans are the backend's, filtered: expired entries are passed over as of the scan's opening. One
- * over an overlay sees its writes and must be undivided. */
+/* Scans are the backend's, filtered: expired entries are passed over as of the scan's opening, each
+ * of which takes SCAN_WORK_ROW off work_left too. One over an overlay sees its writes and must be
+ * undivided; what it may pass is the overlay's. */
 struct engine_scan;
 ERR_MUST_USE enum err engine_scan_open(struct engine *g, struct overlay *o,
                                        const struct scan_range *range, struct engine_scan **out,
@@ -269,6 +270,8 @@ ERR_MUST_USE enum err engine_scan_load(struct engine_scan *s, const struct slice
                                        size_t count, struct entry *out, struct waiter *w,
                                        struct error *e);
 ERR_MUST_USE enum err engine_scan_pause(struct engine_scan *s, struct error *e);
+/* As backend_scan_place, of one without an overlay. */
+struct slice engine_scan_place(const struct engine_scan *s);
 uint64_t engine_scan_depends(const struct engine_scan *s);
 void engine_scan_close(struct engine_scan *s);
 

@@ -55,6 +55,7 @@ struct engine_scan {
     const struct row_filter *filter; /* for the overlay's rows; borrowed for the turn */
     /* Merged into it: what the overlay wrote in the range, in order. */
     struct overlay *overlay;
+    size_t *work_left;          /* may be NULL */
     struct written *const *own; /* in key order, whatever the direction */
     size_t own_count, own_at;
     bool has_row; /* `key` and `row` are the scan's next, not yet used */
@@ -72,6 +73,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     s->is_reverse = range->is_reverse;
     s->filter = o != NULL ? range->filter : NULL;
     s->overlay = o;
+    s->work_left = o != NULL ? &o->work_left : range->work_left;
     enum err r = OK;
     if (o != NULL) {
         INVARIANT(range->is_undivided);
@@ -80,7 +82,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     }
     if (!range->is_new && (o == NULL || !overlay_is_flushed(o, key_database(range->start)))) {
         struct scan_range below = *range;
-        if (o != NULL) below.work_left = &o->work_left;
+        below.work_left = s->work_left;
         r = backend_scan_open(g->backend, &below, &s->scan, e);
     }
     if (r != OK) {
@@ -91,10 +93,11 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     return r;
 }
 
-static bool work_take(struct overlay *o)
+static bool work_take(size_t *left)
 {
-    if (o->work_left < SCAN_WORK_ROW) return false;
-    o->work_left -= SCAN_WORK_ROW;
+    if (left == NULL) return true;
+    if (*left < SCAN_WORK_ROW) return false;
+    *left -= SCAN_WORK_ROW;
     return true;
 }
 
@@ -113,7 +116,7 @@ static enum err scan_live_row(struct engine_scan *s, struct slice *key, struct e
     for (unsigned skipped = 0;; skipped++) {
         enum err r = backend_scan_next(s->scan, key, out, w, e);
         if (r != OK || key->len == 0 || !engine_is_expired(out, s->now_ms)) return r;
-        if (s->overlay != NULL && !work_take(s->overlay)) return too_many(e);
+        if (!work_take(s->work_left)) return too_many(e);
         if (skipped < EXPIRED_SKIPS_MAX || s->is_undivided) continue;
         r = engine_scan_pause(s, e);
         if (r != OK) return r;
@@ -163,7 +166,7 @@ enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry
                           struct waiter *w, struct error *e)
 {
     if (s->overlay == NULL) return scan_live_row(s, key, out, w, e);
-    if (!work_take(s->overlay)) return too_many(e);
+    if (!work_take(s->work_left)) return too_many(e);
     return scan_merge(s, key, out, w, e);
 }
 
@@ -185,6 +188,11 @@ enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_
 enum err engine_scan_pause(struct engine_scan *s, struct error *e)
 {
     return backend_scan_pause(s->scan, e);
+}
+
+struct slice engine_scan_place(const struct engine_scan *s)
+{
+    return s->scan == NULL ? slice_of(NULL, 0) : backend_scan_place(s->scan);
 }
 
 uint64_t engine_scan_depends(const struct engine_scan *s)

@@ -9,9 +9,10 @@
 #include "request/block.h"
 #include "request/notify.h"
 
-#define FEW 1000                 /* elements that are told at once */
-#define SLICE_ELEMENTS 2000      /* before others get a turn ... */
-#define SLICE_BYTES (512 * 1024) /* ... or when so much was told */
+#define FEW 1000                   /* elements that are told at once */
+#define SLICE_ELEMENTS 2000        /* before others get a turn ... */
+#define SLICE_BYTES (512 * 1024)   /* ... or when so much was told */
+#define ONE_TURN_BYTES (64u << 20) /* of what must be told at one moment */
 #define ARENA_BYTES 4096
 
 /* ---- reading ---- */
@@ -59,7 +60,7 @@ struct tellings {
     struct element_walk walk;
     struct buf reply;
     uint64_t skip, max; /* as struct walk_range has them */
-    size_t replies, elements;
+    struct told told;
     bool is_done;
 };
 
@@ -83,11 +84,13 @@ void elements_begin_array(struct resp_writer *w, size_t count, size_t elements)
     resp_array(w, count);
 }
 
-/* The walk over what is to be told of x->collection. */
+/* The walk over what is to be told of x->collection; `work_left` NULL: divided. */
 static enum err tell_open(struct request *rq, const struct telling *t, struct tellings *x,
-                          bool is_divided)
+                          size_t *work_left)
 {
-    struct walk_range range = {.is_divided = is_divided, .is_empty = x->collection.head.count == 0};
+    struct walk_range range = {.is_divided = work_left == NULL,
+                               .is_empty = x->collection.head.count == 0,
+                               .work_left = work_left};
     enum err r = OK;
     if (!range.is_empty && t->range != NULL) r = t->range(rq, &x->collection, &range);
     x->skip = range.skip;
@@ -107,17 +110,18 @@ static enum err tell_some(struct request *rq, const struct telling *t, struct te
     size_t bytes = x->reply.len + SLICE_BYTES;
     for (size_t i = 0; i < limit && x->reply.len < bytes && !x->is_done; i++) {
         struct element item;
-        bool is_end = x->max != 0 && x->elements == x->max;
+        bool is_end = x->max != 0 && x->told.elements == x->max;
         enum err r = is_end ? OK : element_walk_next(&x->walk, &item, &is_end, &rq->error);
         if (r != OK) return r;
         x->is_done = is_end;
         if (is_end) break;
+        x->told.passed++;
         if (x->skip > 0) {
             x->skip--;
             continue;
         }
-        t->tell(&w, &item, &x->replies);
-        x->elements++;
+        x->told.elements++;
+        t->tell(&w, &item, &x->told.replies);
     }
     return x->reply.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for the reply") : OK;
 }
@@ -126,8 +130,16 @@ static void tell_end(struct request *rq, const struct telling *t, struct telling
 {
     element_walk_end(&x->walk);
     elements_read(rq, &x->view);
-    t->begin(rq->w, x->replies, x->elements);
+    t->begin(rq->w, x->told.replies, x->told.elements);
     buf_append(rq->w->out, x->reply.data, x->reply.len);
+}
+
+static enum err too_many(struct request *rq)
+{
+    return error_set(&rq->error, ERR_LIMIT,
+                     "more elements than are read at one moment (%d, or %u MB), as a transaction, "
+                     "a script or a client that caches reads them; read them in parts",
+                     COLLECTION_ROWS_MAX, ONE_TURN_BYTES >> 20);
 }
 
 /* Those that are told within this turn; *is_long: they are not, it is to be begun anew. */
@@ -136,17 +148,17 @@ static enum err tell_now(struct request *rq, const struct telling *t, bool *is_l
     struct tellings x = {.view = *elements_view(rq)};
     bool is_one_turn = rq->overlay != NULL || rq->client->tracking != NULL;
     size_t limit = is_one_turn ? COLLECTION_ROWS_MAX : FEW;
+    size_t bytes = is_one_turn ? ONE_TURN_BYTES : SLICE_BYTES;
+    size_t work = is_one_turn ? ELEMENTS_WORK_MAX : ELEMENTS_WORK;
     *is_long = false;
     enum err r = elements_open(rq, &x.view, t->key, t->kind, &x.collection);
-    if (r == OK) r = tell_open(rq, t, &x, false);
-    for (size_t i = 0; r == OK && !x.is_done && i < limit; i += FEW) r = tell_some(rq, t, &x, FEW);
-    *is_long = r == OK && !x.is_done;
-    if (*is_long && is_one_turn) {
-        r = error_set(&rq->error, ERR_LIMIT,
-                      "more elements than are read at one moment (%d), as a transaction, a script "
-                      "or a client that caches reads them; read them in parts",
-                      COLLECTION_ROWS_MAX);
+    if (r == OK) r = tell_open(rq, t, &x, &work);
+    while (r == OK && !x.is_done && x.told.passed < limit && x.reply.len < bytes) {
+        r = tell_some(rq, t, &x, FEW);
     }
+    if (elements_are_many(rq, r, work)) r = OK;
+    *is_long = r == OK && !x.is_done;
+    if (*is_long && is_one_turn) r = too_many(rq);
     if (r == OK && !*is_long) tell_end(rq, t, &x);
     element_walk_end(&x.walk);
     elements_read(rq, &x.view);
@@ -164,7 +176,7 @@ static enum err tell_begin(struct request *rq, const struct telling *t)
     x->view = view_reading(rq->env->db->engine, NULL, rq->client->database, &x->arena, rq->waiter);
     enum err r = collection_open(rq->env->db->collections, &x->view, arena_copy(&x->arena, t->key),
                                  t->kind, &x->collection, &rq->error);
-    if (r == OK) r = tell_open(rq, t, x, true);
+    if (r == OK) r = tell_open(rq, t, x, NULL);
     if (r != OK) client_drop_pending(rq->client);
     return r;
 }
@@ -180,10 +192,8 @@ enum err elements_tell(struct request *rq, const struct telling *t)
     }
     struct tellings *x = (struct tellings *)rq->client->pending;
     if (r == OK) x->view.waiter = rq->waiter;
-    while (r == OK && !x->is_done) {
-        r = tell_some(rq, t, x, SLICE_ELEMENTS);
-        if (r == OK && !x->is_done) r = client_yield_or_go_on(rq, x->walk.scan);
-    }
+    if (r == OK) r = tell_some(rq, t, x, SLICE_ELEMENTS);
+    if (r == OK && !x->is_done) r = client_yield(rq, x->walk.scan);
     if (r == OK) tell_end(rq, t, x);
     if (r != ERR_TRYAGAIN) return r;
     client_drop_pending(rq->client); /* others hold all connections to the store: anew, then */

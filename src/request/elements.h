@@ -22,6 +22,30 @@ void elements_read(struct request *rq, const struct view *v);
  * of a transaction. */
 uint64_t elements_seed(struct request *rq, struct view *v);
 
+/* What a command reads in one turn may pass so much that is gone or has expired (work_left of a
+ * struct walk_range), and may then go on in slices ... */
+#define ELEMENTS_WORK (4000 * SCAN_WORK_ROW)
+/* ... unless it must see one moment, as a client that caches. */
+#define ELEMENTS_WORK_MAX ((size_t)COLLECTION_ROWS_MAX * SCAN_WORK_ROW)
+/* Does the error say that it has passed so much? */
+static inline bool elements_are_many(const struct request *rq, enum err r, size_t work_left)
+{
+    return r == ERR_LIMIT && rq->overlay == NULL && work_left < SCAN_WORK_ROW;
+}
+
+/* How many elements are alive. It may take several turns (ERR_WAIT): then the command is called
+ * again, and `c` may be NULL. `version` is that of what was opened: if it is another in the end it
+ * is counted anew; 0 = it may be. */
+ERR_MUST_USE enum err elements_length(struct request *rq, struct collection *c, uint64_t version,
+                                      uint64_t *out);
+
+/* What was told so far of a collection. */
+struct told {
+    size_t passed;   /* elements, with those that were skipped */
+    size_t elements; /* that were told */
+    size_t replies;  /* that those were */
+};
+
 /* How a reply of many elements is told. */
 struct telling {
     enum collection_kind kind;

@@ -9,6 +9,7 @@
 
 #define COUNT_DEFAULT 10
 #define COUNT_MAX 10000             /* looked at in one turn, whatever COUNT says ... */
+#define PAGE_BYTES_MAX (1u << 20)   /* ... bytes of names and values ... */
 #define NAME_BYTES_MAX (512u << 10) /* ... and bytes that are matched with a pattern */
 
 static enum err check_scan(struct request *rq, void *bound)
@@ -67,29 +68,41 @@ static struct slice row_of(struct collection *c, struct slice name)
     return row_of_name(c->view->arena, &rows, element_walk_tag(c, true), name);
 }
 
+static struct slice place_after(struct collection *c, const struct element *x)
+{
+    return c->head.is_spread ? row_of(c, x->name) : slice_of(NULL, 0);
+}
+
 static enum err read_page(struct request *rq, struct collection *c, struct page *p,
                           void (*tell)(struct resp_writer *w, const struct element *x,
                                        size_t *count))
 {
     const struct elements_scan *a = rq->bound;
     struct resp_writer w = {.out = &p->items, .proto = rq->w->proto};
-    struct walk_range range = {.is_empty = c->head.count == 0};
+    size_t work = COUNT_MAX * SCAN_WORK_ROW;
+    struct walk_range range = {.is_empty = c->head.count == 0, .work_left = &work};
     struct element_walk walk = {0};
     size_t matched = 0;
+    size_t bytes = 0;
     range_after(c, a->place, &range);
     bool is_over = range.is_empty || (!c->head.is_spread && a->place.len > 0);
     enum err r = is_over ? OK : element_walk_begin(&walk, c, &range, &rq->error);
     for (int64_t i = 0; r == OK && !is_over; i++) {
         struct element x;
-        bool is_full = c->head.is_spread && (i == a->count || matched > NAME_BYTES_MAX);
-        if (is_full) break;
+        bool is_full = i == a->count || matched > NAME_BYTES_MAX || bytes > PAGE_BYTES_MAX;
+        if (is_full && c->head.is_spread) break;
         r = element_walk_next(&walk, &x, &is_over, &rq->error);
         if (r != OK || is_over) break;
-        p->last = c->head.is_spread ? row_of(c, x.name) : slice_of(NULL, 0);
+        p->last = place_after(c, &x);
+        bytes += x.name.len + x.value.len;
         if (a->glob != NULL) matched += x.name.len;
         if (a->glob == NULL || glob_fits(a->glob, x.name)) tell(&w, &x, &p->replies);
     }
     if (is_over) p->last = slice_of(NULL, 0);
+    if (elements_are_many(rq, r, work)) { /* that have expired: a page too */
+        p->last = arena_copy(rq->arena, engine_scan_place(walk.scan));
+        r = OK;
+    }
     element_walk_end(&walk);
     return r;
 }

@@ -215,9 +215,10 @@ static enum err hlen_run(struct request *rq)
     const struct one_key *a = rq->bound;
     struct collection c;
     struct view *v = elements_view(rq);
+    bool is_first = rq->client->pending == NULL;
     uint64_t length = 0;
-    enum err r = elements_open(rq, v, a->key, COLLECTION_HASH, &c);
-    if (r == OK) r = collection_length(&c, &length, &rq->error);
+    enum err r = is_first ? elements_open(rq, v, a->key, COLLECTION_HASH, &c) : OK;
+    if (r == OK) r = elements_length(rq, is_first ? &c : NULL, 0, &length);
     elements_read(rq, v);
     if (r == OK) resp_int(rq->w, (int64_t)length);
     return r;

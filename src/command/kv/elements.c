@@ -187,7 +187,8 @@ static enum err range_after(struct request *rq, const struct elements_page *p,
 
 static enum err read_spread(struct request *rq, struct elements_page *p)
 {
-    struct walk_range range = {.hint = p->limit + 1};
+    size_t work = ELEMENTS_LIMIT_MAX * SCAN_WORK_ROW;
+    struct walk_range range = {.hint = p->limit + 1, .work_left = &work};
     struct element_walk walk = {0};
     struct slice last = {0};
     bool is_end = false;
@@ -203,6 +204,10 @@ static enum err read_spread(struct request *rq, struct elements_page *p)
         }
         add(rq, p, &x);
         if (is_full(p)) last = row_of(p, &walk, &x);
+    }
+    if (elements_are_many(rq, r, work)) { /* that have expired: go on from there */
+        p->next = arena_copy(rq->arena, engine_scan_place(walk.scan));
+        r = OK;
     }
     element_walk_end(&walk);
     return r;
@@ -233,7 +238,7 @@ static enum err tell_page(struct request *rq, struct view *v, const struct entry
     buf_init(&p.items);
     enum err r = read_cursor(rq, a->cursor, &p);
     if (r == OK) r = collection_read(&p.c, entry, &rq->error);
-    if (r == OK) r = collection_length(&p.c, &length, &rq->error);
+    if (r == OK) r = elements_length(rq, &p.c, entry->version, &length);
     if (r == OK) r = p.c.head.is_spread ? read_spread(rq, &p) : read_packed(rq, &p);
     if (r == OK && p.items.is_failed) {
         r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");

@@ -523,7 +523,7 @@ static enum err read_elements(struct collection *c, struct cmodel_key *out, stru
     }
     element_walk_end(&w);
     uint64_t length = 0;
-    if (r == OK) r = collection_length(c, &length, e);
+    if (r == OK) r = collection_length(c, NULL, &length, e);
     if (r == OK) assert_int_equal(length, count);
     return r;
 }

@@ -66,7 +66,7 @@ static enum err look_at(struct cbench *t, struct view *v, void *arg)
     l->exists = entry.exists;
     l->expiry_ms = entry.expiry_ms == 0 ? 0 : entry.expiry_ms - START_MS;
     r = collection_open(t->all, v, l->key, COLLECTION_HASH, &c, &t->e);
-    if (r == OK) r = collection_length(&c, &l->length, &t->e);
+    if (r == OK) r = collection_length(&c, NULL, &l->length, &t->e);
     for (unsigned i = 0; i < 100 && r == OK; i++) {
         bool found = false;
         r = collection_find(&c, cbench_text(t, "%u", i), &found, &x, &t->e);
