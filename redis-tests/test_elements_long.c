@@ -143,6 +143,31 @@ static void a_transaction_reads_few_that_are_large(void **state)
     assert_int_equal(values_of_transaction(), 0); /* an error: more than 64 MB */
 }
 
+/* ---- LPOS ---- */
+
+static void lpos_looks_at_the_whole_of_a_long_list(void **state)
+{
+    enum { COUNT = 150000, EACH = 10 };
+    (void)state;
+    for (int i = 0; i < COUNT / EACH; i++) {
+        say(c, "RPUSH list a a a a a a a a a %s", i == COUNT / EACH - 1 ? "last" : "b");
+    }
+    expect_many(c, COUNT / EACH, ":*");
+    long long before = turns();
+    expect(c, "(nil)", "LPOS list none");
+    assert_true(turns() - before >= COUNT / SLICE);
+    expect(c, ":149999", "LPOS list last");
+    expect(c, ":0", "LPOS list a RANK -135000");
+    expect(c, "(nil)", "LPOS list a RANK -135001");
+    expect(c, ":149989", "LPOS list b RANK 14999");
+    expect(c, "[:149989 :149979]", "LPOS list b RANK -1 COUNT 2");
+    expect(c, "[]", "LPOS list last COUNT 0 MAXLEN 149999");
+    expect(c, "[:149999]", "LPOS list last COUNT 0 MAXLEN 150000");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "LPOS list none");
+    expect(c, "-EXECABORT *LIMIT more elements than are read at one moment*", "EXEC");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +177,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_page_of_a_scan_ends_after_a_megabyte, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(a_transaction_reads_few_that_are_large, group_enter,
+                                        group_leave),
+        cmocka_unit_test_setup_teardown(lpos_looks_at_the_whole_of_a_long_list, group_enter,
                                         group_leave),
     };
     return cmocka_run_group_tests(tests, start, group_stop);

@@ -96,6 +96,7 @@ static enum err tell_open(struct request *rq, const struct telling *t, struct te
     x->skip = range.skip;
     x->max = range.max;
     x->is_done = range.is_empty;
+    x->told.of = &x->collection;
     if (r == OK && !x->is_done) {
         r = element_walk_begin(&x->walk, &x->collection, &range, &rq->error);
     }
@@ -121,7 +122,11 @@ static enum err tell_some(struct request *rq, const struct telling *t, struct te
             continue;
         }
         x->told.elements++;
-        t->tell(&w, &item, &x->told.replies);
+        if (t->look == NULL) {
+            t->tell(&w, &item, &x->told.replies);
+        } else {
+            x->is_done = !t->look(rq, &w, &item, &x->told);
+        }
     }
     return x->reply.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for the reply") : OK;
 }

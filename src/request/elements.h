@@ -41,9 +41,11 @@ ERR_MUST_USE enum err elements_length(struct request *rq, struct collection *c, 
 
 /* What was told so far of a collection. */
 struct told {
+    const struct collection *of;
     size_t passed;   /* elements, with those that were skipped */
     size_t elements; /* that were told */
     size_t replies;  /* that those were */
+    uint64_t found;  /* for `look` */
 };
 
 /* How a reply of many elements is told. */
@@ -54,6 +56,10 @@ struct telling {
     enum err (*range)(struct request *rq, struct collection *c, struct walk_range *range);
     /* Writes one; the number of replies that it was, in *count. */
     void (*tell)(struct resp_writer *w, const struct element *x, size_t *count);
+    /* Or, in its place: looks at one, the last of those that were passed, and may write it; its
+     * replies are counted in `told`. False: no more are wanted. */
+    bool (*look)(struct request *rq, struct resp_writer *w, const struct element *x,
+                 struct told *told);
     /* Writes what comes before them, when `count` replies of `elements` elements do. */
     void (*begin)(struct resp_writer *w, size_t count, size_t elements);
 };

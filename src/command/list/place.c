@@ -237,7 +237,6 @@ struct lpos {
     struct slice key, value;
     int64_t rank, count, max;
     bool has_count;
-    uint64_t found;
 };
 
 static enum err check_lpos(struct request *rq, void *bound)
@@ -263,57 +262,43 @@ ARGUMENTS_WITH(lpos_arguments, struct lpos, "key element [RANK rank] [COUNT num]
                ARG_INTEGER_OR(struct lpos, max, "MAXLEN", 0, INT64_MAX, 0,
                               "MAXLEN can't be negative"));
 
-/* Tells the places of matches; those before the rank are passed over. */
-static enum err find_places(struct request *rq, const struct lpos *a, struct collection *c,
-                            struct resp_writer *w, uint64_t *found)
+static enum err lpos_range(struct request *rq, struct collection *c, struct walk_range *range)
 {
-    struct walk_range range = {.is_reverse = a->rank < 0};
+    const struct lpos *a = rq->bound;
+    (void)c;
+    range->is_reverse = a->rank < 0;
+    range->max = (uint64_t)a->max;
+    return OK;
+}
+
+/* Tells the place of a match; those before the rank are passed over. */
+static bool look_at(struct request *rq, struct resp_writer *w, const struct element *x,
+                    struct told *told)
+{
+    const struct lpos *a = rq->bound;
     uint64_t rank = a->rank < 0 ? (uint64_t)-a->rank : (uint64_t)a->rank;
     uint64_t wanted = !a->has_count ? 1 : a->count == 0 ? UINT64_MAX : (uint64_t)a->count;
-    struct element_walk walk;
-    uint64_t matches = 0;
-    uint64_t i = 0;
-    enum err r = element_walk_begin(&walk, c, &range, &rq->error);
-    for (; r == OK && *found < wanted && (a->max == 0 || i < (uint64_t)a->max); i++) {
-        struct element x;
-        bool is_end = false;
-        if (i == COLLECTION_ROWS_MAX && c->head.is_spread) {
-            r = error_set(&rq->error, ERR_LIMIT, "LPOS looks at %d elements at most; say MAXLEN",
-                          COLLECTION_ROWS_MAX);
-            break;
-        }
-        r = element_walk_next(&walk, &x, &is_end, &rq->error);
-        if (r != OK || is_end) break;
-        if (!slice_eq(x.value, a->value) || ++matches < rank) continue;
-        resp_int(w, (int64_t)(a->rank < 0 ? c->head.count - 1 - i : i));
-        ++*found;
-    }
-    element_walk_end(&walk);
-    return r;
+    uint64_t at = told->passed - 1;
+    if (!slice_eq(x->value, a->value) || ++told->found < rank) return true;
+    resp_int(w, (int64_t)(a->rank < 0 ? told->of->head.count - 1 - at : at));
+    return ++told->replies < wanted;
+}
+
+static void begin_place(struct resp_writer *w, size_t count, size_t elements)
+{
+    (void)elements;
+    if (count == 0) resp_nil(w);
 }
 
 static enum err lpos_run(struct request *rq)
 {
     const struct lpos *a = rq->bound;
-    struct collection c;
-    struct buf places;
-    struct resp_writer w = {.out = &places, .proto = rq->w->proto};
-    struct view *v = elements_view(rq);
-    uint64_t found = 0;
-    buf_init(&places);
-    enum err r = elements_open(rq, v, a->key, COLLECTION_LIST, &c);
-    if (r == OK && c.exists) r = find_places(rq, a, &c, &w, &found);
-    elements_read(rq, v);
-    if (r == OK) {
-        if (a->has_count) {
-            resp_array(rq->w, found);
-        } else if (found == 0) {
-            resp_nil(rq->w);
-        }
-        buf_append(rq->w->out, places.data, places.len);
-    }
-    buf_fini(&places);
-    return r;
+    struct telling t = {.kind = COLLECTION_LIST,
+                        .key = a->key,
+                        .range = lpos_range,
+                        .look = look_at,
+                        .begin = a->has_count ? elements_begin_array : begin_place};
+    return elements_tell(rq, &t);
 }
 LIST_COMMAND(lpos, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "The place of an element in a list; with `COUNT` those of several, of all if it is 0.",
