@@ -138,11 +138,12 @@ HTTL_ARGUMENTS(hpttl_arguments, 1, 0);
 HTTL_ARGUMENTS(hexpiretime_arguments, 1000, 1);
 HTTL_ARGUMENTS(hpexpiretime_arguments, 1, 1);
 
-/* Of a time in ms what is told: rounded up of seconds that are left, as in Redis. */
+/* Of a time in ms what is told: seconds are rounded up, those that are left and those of a Unix
+ * time, as in Redis (whose TTL and EXPIRETIME round to the nearest). */
 static int64_t told_time(const struct httl *a, int64_t expiry_ms, int64_t now_ms)
 {
-    if (a->is_at) return expiry_ms / a->unit_ms;
-    return (expiry_ms - now_ms + a->unit_ms - 1) / a->unit_ms;
+    int64_t told_ms = a->is_at ? expiry_ms : expiry_ms - now_ms;
+    return (told_ms + a->unit_ms - 1) / a->unit_ms;
 }
 
 static enum err httl_run(struct request *rq)
