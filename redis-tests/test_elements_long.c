@@ -143,6 +143,27 @@ static void a_transaction_reads_few_that_are_large(void **state)
     assert_int_equal(values_of_transaction(), 0); /* an error: more than 64 MB */
 }
 
+/* The count of its bytes is that of the head: none of its elements was read. */
+static void a_dump_that_is_too_large_is_refused(void **state)
+{
+    (void)state;
+    put_values(0, 10, 400000);
+    expect(c, "-LIMIT a dump of 4000060 bytes is larger than max-value-size (2097152)",
+           "DUMP hash");
+}
+
+static void more_than_a_transaction_takes_is_not_popped(void **state)
+{
+    enum { COUNT = 100001 };
+    (void)state;
+    for (int i = 0; i < COUNT; i++) say(c, "RPUSH list a");
+    expect_many(c, COUNT, ":*");
+    expect(c, "-LIMIT more than 100000 elements in one transaction", "LPOP list 1000000");
+    expect(c, "-LIMIT more than 100000 elements in one transaction",
+           "LMPOP 1 list LEFT COUNT 1000000");
+    expect(c, ":100001", "LLEN list");
+}
+
 /* ---- LPOS ---- */
 
 static void lpos_looks_at_the_whole_of_a_long_list(void **state)
@@ -177,6 +198,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_page_of_a_scan_ends_after_a_megabyte, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(a_transaction_reads_few_that_are_large, group_enter,
+                                        group_leave),
+        cmocka_unit_test_setup_teardown(a_dump_that_is_too_large_is_refused, group_enter,
+                                        group_leave),
+        cmocka_unit_test_setup_teardown(more_than_a_transaction_takes_is_not_popped, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(lpos_looks_at_the_whole_of_a_long_list, group_enter,
                                         group_leave),

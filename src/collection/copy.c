@@ -13,7 +13,13 @@ enum err collection_elements(struct collection *c, struct element **out, size_t 
     struct arena *arena = c->view->arena;
     size_t max = (size_t)c->head.count;
     bool is_end = false;
+    uint64_t bytes_max = engine_limits(c->view->engine)->txn_bytes_max;
     *count = 0;
+    if (c->head.is_spread && c->head.bytes > bytes_max) {
+        return error_set(e, ERR_LIMIT,
+                         "a collection of %llu bytes is larger than max-transaction-size (%llu)",
+                         (unsigned long long)c->head.bytes, (unsigned long long)bytes_max);
+    }
     if (max > COLLECTION_ROWS_MAX / 2) {
         return error_set(e, ERR_LIMIT,
                          "a collection of %zu elements is more than one transaction copies (%d)",

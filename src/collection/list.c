@@ -123,26 +123,33 @@ static enum err pop_rows(struct collection *c, bool at_head, uint64_t count, str
     return collection_writes(c, e);
 }
 
-enum err list_pop(struct collection *c, bool at_head, uint64_t count, struct slice *out,
+static void pop_items(struct collection *c, bool at_head, uint64_t count, struct slice *out)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        size_t at = at_head ? 0 : (size_t)c->head.count - 1;
+        out[i] = c->items[at].value;
+        collection_take_out(c, at);
+    }
+}
+
+enum err list_pop(struct collection *c, bool at_head, uint64_t count, struct slice **out,
                   struct error *e)
 {
+    *out = NULL;
     if (count == 0) return OK;
-    c->is_changed = true;
-    if (!c->head.is_spread) {
-        for (uint64_t i = 0; i < count; i++) {
-            size_t at = at_head ? 0 : (size_t)c->head.count - 1;
-            out[i] = c->items[at].value;
-            collection_take_out(c, at);
-        }
-        return OK;
-    }
     if (count > COLLECTION_ROWS_MAX) {
         return error_set(e, ERR_LIMIT, "more than %d elements in one transaction",
                          COLLECTION_ROWS_MAX);
     }
+    *out = arena_alloc(arena_of(c), (size_t)count * sizeof **out);
+    c->is_changed = true;
+    if (!c->head.is_spread) {
+        pop_items(c, at_head, count, *out);
+        return OK;
+    }
     struct place *places = arena_alloc(arena_of(c), (size_t)count * sizeof *places);
     enum err r = pop_rows(c, at_head, count, places, e);
-    for (uint64_t i = 0; i < count && r == OK; i++) out[i] = places[i].value;
+    for (uint64_t i = 0; i < count && r == OK; i++) (*out)[i] = places[i].value;
     return r;
 }
 
@@ -228,9 +235,9 @@ enum err list_trim(struct collection *c, uint64_t from, uint64_t upto, struct er
                          "LTRIM that removes and leaves more than %d elements; trim in steps",
                          LIST_TRIM_ROWS);
     }
-    struct slice *gone = arena_alloc(arena_of(c), (size_t)goes * sizeof *gone);
-    enum err r = list_pop(c, true, from, gone, e);
-    return r == OK ? list_pop(c, false, tail, gone, e) : r;
+    struct slice *gone = NULL;
+    enum err r = list_pop(c, true, from, &gone, e);
+    return r == OK ? list_pop(c, false, tail, &gone, e) : r;
 }
 
 /* ---- by value ---- */

@@ -16,9 +16,9 @@
 ERR_MUST_USE enum err list_push(struct collection *c, bool at_head, struct slice value,
                                 struct error *e);
 /* Takes `count` elements off an end; their values in the arena of the view, as they came off. There
- * must be as many. */
+ * must be as many. ERR_LIMIT: more than COLLECTION_ROWS_MAX. */
 ERR_MUST_USE enum err list_pop(struct collection *c, bool at_head, uint64_t count,
-                               struct slice *out, struct error *e);
+                               struct slice **out, struct error *e);
 /* The value at a place that exists; in the arena. */
 ERR_MUST_USE enum err list_get(struct collection *c, uint64_t place, struct slice *out,
                                struct error *e);

@@ -73,8 +73,7 @@ enum err list_pops_change(struct request *rq, struct view *v, void *arg)
         if (!c.exists) continue;
         a->key = a->keys[i];
         uint64_t count = a->count < c.head.count ? a->count : c.head.count;
-        a->values = arena_alloc(rq->arena, (size_t)count * sizeof *a->values);
-        r = list_pop(&c, a->end == LIST_LEFT, count, a->values, &rq->error);
+        r = list_pop(&c, a->end == LIST_LEFT, count, &a->values, &rq->error);
         a->popped = count;
         return r == OK ? elements_save_as(rq, &c, a->end == LIST_LEFT ? "lpop" : "rpop") : r;
     }
@@ -139,6 +138,7 @@ enum err list_move_change(struct request *rq, struct view *v, void *arg)
     struct collection from;
     struct collection other;
     struct collection *to = &from;
+    struct slice *moved = NULL;
     a->moved = slice_of(NULL, 0);
     enum err r = list_open(rq, v, a->from, &from);
     if (r != OK || !from.exists) return r;
@@ -146,7 +146,8 @@ enum err list_move_change(struct request *rq, struct view *v, void *arg)
         to = &other;
         r = list_open(rq, v, a->to, to);
     }
-    if (r == OK) r = list_pop(&from, a->take == LIST_LEFT, 1, &a->moved, &rq->error);
+    if (r == OK) r = list_pop(&from, a->take == LIST_LEFT, 1, &moved, &rq->error);
+    if (r == OK) a->moved = moved[0];
     if (r == OK) r = list_push(to, a->put == LIST_LEFT, a->moved, &rq->error);
     if (r == OK) r = elements_save_as(rq, &from, a->take == LIST_LEFT ? "lpop" : "rpop");
     return r == OK ? elements_save_as(rq, to, a->put == LIST_LEFT ? "lpush" : "rpush") : r;

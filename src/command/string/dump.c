@@ -42,22 +42,27 @@ static enum err reply_dump(struct request *rq, enum dump_version version, struct
     return OK;
 }
 
+static enum err dump_fits(struct request *rq, uint64_t bytes)
+{
+    uint64_t max = engine_limits(rq->env->db->engine)->value_bytes_max;
+    if (bytes <= max) return OK;
+    return error_set(&rq->error, ERR_LIMIT,
+                     "a dump of %llu bytes is larger than max-value-size (%llu)",
+                     (unsigned long long)bytes, (unsigned long long)max);
+}
+
 static enum err dump_of_collection(struct request *rq, struct slice key)
 {
     struct view *v = elements_view(rq);
     struct collection c;
     struct buf all;
     bool is_one = false;
-    uint64_t max = engine_limits(rq->env->db->engine)->value_bytes_max;
     buf_init(&all);
     enum err r = collection_look(rq->env->db->collections, v, key, &c, &is_one, &rq->error);
+    if (r == OK && c.head.is_spread) r = dump_fits(rq, c.head.bytes); /* at least */
     if (r == OK) r = collection_dump(&c, &all, &rq->error);
     elements_read(rq, v);
-    if (r == OK && all.len > max) {
-        r = error_set(&rq->error, ERR_LIMIT,
-                      "a dump of %zu bytes is larger than max-value-size (%llu)", all.len,
-                      (unsigned long long)max);
-    }
+    if (r == OK) r = dump_fits(rq, all.len);
     if (r == OK) r = reply_dump(rq, DUMP_COLLECTION, buf_slice(&all));
     buf_fini(&all);
     return r;

@@ -298,9 +298,9 @@ static enum err list_put(struct collection *c, const struct cmodel_op *op, struc
 static enum err list_take(struct collection *c, const struct cmodel_op *op, struct cmodel_key *k,
                           struct error *e)
 {
-    struct slice out[CMODEL_OP_ITEMS];
+    struct slice *out = NULL;
     unsigned count = op->count < k->count ? op->count : k->count;
-    enum err r = list_pop(c, op->is_head, count, out, e);
+    enum err r = list_pop(c, op->is_head, count, &out, e);
     for (unsigned i = 0; i < count && r == OK; i++) {
         unsigned at = op->is_head ? 0 : k->count - 1;
         assert_int_equal(number_of(out[i]) + 1, k->items[at]);

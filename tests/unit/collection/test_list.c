@@ -78,8 +78,8 @@ static struct slice text(struct lbench *b, unsigned value)
 static enum err pop(struct step *s, struct collection *c)
 {
     struct lbench *b = s->b;
-    struct slice *out = arena_alloc(&b->t.arena, (s->count + 1) * sizeof *out);
-    enum err r = list_pop(c, s->at_head, s->count, out, &b->t.e);
+    struct slice *out = NULL;
+    enum err r = list_pop(c, s->at_head, s->count, &out, &b->t.e);
     for (unsigned i = 0; i < s->count && r == OK; i++) {
         unsigned at = s->at_head ? i : b->count - 1 - i;
         assert_true(slice_eq(out[i], text(b, b->items[at])));

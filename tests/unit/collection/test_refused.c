@@ -75,6 +75,29 @@ static void a_transaction_that_writes_too_many_rows_is_refused(void **state)
     cbench_close(&t);
 }
 
+/* By what the head says, before anything is read. */
+static void a_copy_of_more_than_a_transaction_is_refused(void **state)
+{
+    struct cbench t;
+    struct filling f = {.kind = COLLECTION_HASH, .count = 100, .bytes = 2000};
+    (void)state;
+    cbench_open(&t, PACK_BYTES_DEFAULT);
+    f.key = cbench_key(&t, 0, "k");
+    assert_int_equal(cbench_commit(&t, fill, &f), OK);
+    struct engine_options limits = *engine_limits(t.g);
+    limits.txn_bytes_max = 200189;
+    engine_set_limits(t.g, &limits);
+    struct collection_copy x = {.all = t.all,
+                                .from = f.key,
+                                .to = cbench_key(&t, 0, "to"),
+                                .entry = cbench_stored(&t, f.key)};
+    struct op op = collection_copy_op(&x);
+    assert_int_equal(cbench_run(&t, 0, &op, 1), ERR_LIMIT);
+    assert_string_equal(
+        t.e.text, "a collection of 200190 bytes is larger than max-transaction-size (200189)");
+    cbench_close(&t);
+}
+
 /* ---- another kind ---- */
 
 struct opening {
@@ -244,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_element_larger_than_a_value_may_be_is_refused),
         cmocka_unit_test(a_transaction_that_writes_too_many_rows_is_refused),
+        cmocka_unit_test(a_copy_of_more_than_a_transaction_is_refused),
         cmocka_unit_test(another_kind_is_told_in_redis_words),
         cmocka_unit_test(a_damaged_head_is_told_and_can_be_deleted),
         cmocka_unit_test(a_missing_row_is_told),
