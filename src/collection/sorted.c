@@ -2,7 +2,10 @@
  * of a packed one. */
 #include "collection/sorted.h"
 
+#include "collection/collection_int.h"
 #include "collection/rank.h"
+
+#define SKIP_ROWS 512 /* that are walked over: more are left out by the counted index */
 
 /* The least key above this one. */
 static struct slice after_key(struct arena *arena, struct slice key)
@@ -151,6 +154,22 @@ static enum err rows_inside(struct collection *c, const struct sorted_range *r, 
     return OK;
 }
 
+/* The walk begins where its offset ends. */
+static enum err skip_by_rank(struct collection *c, struct walk_range *out, struct error *e)
+{
+    uint64_t first = 0;
+    uint64_t last = 0;
+    enum err x = rank_of(c, false, out->start, &first, e);
+    if (x == OK) x = rank_of(c, false, out->end, &last, e);
+    if (x != OK) return x;
+    out->is_empty = out->skip >= last - first;
+    if (out->is_empty) return OK;
+    uint64_t rank = out->is_reverse ? last - out->skip : first + out->skip;
+    x = rank_seek(c, false, rank, out->is_reverse ? &out->end : &out->start, e);
+    if (x == OK) out->skip = 0;
+    return x;
+}
+
 enum err sorted_walk(struct collection *c, const struct sorted_range *r, struct walk_range *out,
                      struct error *e)
 {
@@ -170,6 +189,11 @@ enum err sorted_walk(struct collection *c, const struct sorted_range *r, struct 
     out->skip = r->offset > 0 ? (uint64_t)r->offset : 0;
     if (r->limit >= 0) out->max = (uint64_t)r->limit;
     if (r->limit == 0 || r->offset < 0) out->is_empty = true;
+    bool is_counted = c->head.is_spread && !c->all->options.is_following;
+    if (x == OK && is_counted && !out->is_empty && out->skip > SKIP_ROWS) {
+        x = skip_by_rank(c, out, e);
+        if (x == ERR_LIMIT) x = OK; /* there is no index, and what is before is long */
+    }
     out->hint = out->max > 0 ? out->skip + out->max : 0;
     return x;
 }

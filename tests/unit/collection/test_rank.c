@@ -137,6 +137,41 @@ static enum err check(struct cbench *t, struct view *v, void *arg)
     return r;
 }
 
+/* Up to three members of a part, after an offset that is not walked over. */
+static enum err check_offset(struct cbench *t, struct view *v, void *arg)
+{
+    struct rbench *b = arg;
+    struct collection c;
+    struct element *items = NULL;
+    size_t count = 0;
+    unsigned from = below(b, NUMBERS / 4) * 4;
+    unsigned upto = NUMBERS - below(b, NUMBERS / 4);
+    unsigned offset = below(b, NUMBERS / 3);
+    struct sorted_range range = {.by = BY_SCORE,
+                                 .is_reverse = below(b, 2) == 0,
+                                 .min = score(from),
+                                 .max = score(upto),
+                                 .offset = offset,
+                                 .limit = 3};
+    struct walk_range walk = {.is_reverse = false};
+    unsigned last = upto / 4 * 4 + 4 < NUMBERS ? upto / 4 * 4 + 4 : NUMBERS;
+    enum err r = collection_open(t->all, v, b->key, COLLECTION_ZSET, &c, &t->e);
+    if (r == OK) r = sorted_walk(&c, &range, &walk, &t->e);
+    bool is_counted = b->t.counted_bytes > 0 && !walk.is_empty;
+    if (r == OK && is_counted) assert_in_range(walk.skip, 0, 512);
+    if (r == OK) r = sorted_gather(&c, &range, &items, &count, &t->e);
+    if (r != OK) return r;
+    unsigned before = count_below(b->next, from);
+    unsigned inside = from < last ? count_below(b->next, last) - before : 0;
+    unsigned left = offset < inside ? inside - offset : 0;
+    assert_int_equal(count, left < 3 ? left : 3);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned rank = range.is_reverse ? before + inside - 1 - offset - i : before + offset + i;
+        assert_true(slice_eq(items[i].name, member(b, number_of_rank(b->next, rank))));
+    }
+    return OK;
+}
+
 static enum err several(struct cbench *t, struct overlay *o, void *arg)
 {
     struct rbench *b = arg;
@@ -147,6 +182,7 @@ static enum err several(struct cbench *t, struct overlay *o, void *arg)
         b->changes = 1 + below(b, 60);
         r = cbench_evaluate(t, o, 0, change, b);
         if (r == OK && b->checks_all) r = cbench_evaluate(t, o, 0, check, b);
+        if (r == OK && b->checks_all) r = cbench_evaluate(t, o, 0, check_offset, b);
     }
     return r;
 }
@@ -174,6 +210,7 @@ static void fill(struct rbench *b)
 static void check_committed(struct rbench *b)
 {
     enum err r = cbench_read(&b->t, check, b);
+    if (r == OK) r = cbench_read(&b->t, check_offset, b);
     if (r != OK) fail_msg("%s", b->t.e.text);
 }
 
