@@ -159,13 +159,13 @@ static void exec_prefetch(struct request *rq, size_t from)
     }
 }
 
-static enum err exec_commands(struct request *rq, struct overlay *o)
+static enum err exec_commands(struct request *rq, struct overlay *o, struct lap **out)
 {
     struct multi *m = rq->client->txn.multi;
     size_t reply_max = (size_t)engine_limits(rq->env->db->engine)->txn_bytes_max;
     size_t mark = rq->w->out->len;
     struct uuid_table *uuids = uuid_table_new(rq->arena);
-    struct lap *laps = arena_alloc(rq->arena, m->count * sizeof *laps);
+    struct lap *laps = *out = arena_alloc(rq->arena, m->count * sizeof *laps);
     rq->client->spent_us += observe_lap(rq->env);
     resp_array(rq->w, m->count);
     rq->messages = exec_messages_new(rq->arena, &m->counts);
@@ -205,20 +205,21 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
     return OK;
 }
 
-/* They have happened. */
-static void audit_all(const struct request *rq)
+/* They have happened, but for those that were passed over. */
+static void audit_all(const struct request *rq, const struct lap *laps)
 {
     const struct multi *m = rq->client->txn.multi;
     for (size_t i = 0; i < m->count; i++) {
         struct request inner = *rq;
         request_be(&inner, m->commands[i].command, m->commands[i].argv, m->commands[i].argc);
-        audit_add(&inner, OK);
+        audit_add(&inner, laps[i].result);
     }
 }
 
 static enum err exec_attempt(struct request *rq)
 {
     struct overlay *o = NULL;
+    struct lap *laps = NULL;
     bool hold = false;
     uint64_t version = 0;
     enum err r = watches_hold(rq, &hold);
@@ -232,7 +233,7 @@ static enum err exec_attempt(struct request *rq)
         if (r != OK) return r;
     }
     o = engine_begin(rq->env->db->engine, rq->arena);
-    r = exec_commands(rq, o);
+    r = exec_commands(rq, o, &laps);
     if (r != OK) {
         engine_discard(o);
         return r;
@@ -240,7 +241,7 @@ static enum err exec_attempt(struct request *rq)
     r = engine_end(o, &version, rq->waiter, &rq->error);
     depends_raise(&rq->depends, version);
     if (r == OK) exec_messages_send(rq);
-    if (r == OK) audit_all(rq);
+    if (r == OK) audit_all(rq, laps);
     return r;
 }
 
