@@ -352,8 +352,8 @@ static enum tool_status export_rounds(struct exporter *x, struct export_database
     }
     if (s == TOOL_DONE && x->torn > 0) {
         tool_warn(x->t,
-                  "%llu collections (hashes, lists, sets) changed whenever they were read: "
-                  "elements of them may be missing in the export",
+                  "%llu collections (hashes, lists, sets) changed whenever they were read: they "
+                  "are missing in the export, or older than the rest",
                   (unsigned long long)x->torn);
     }
     return s;
@@ -501,6 +501,7 @@ enum tool_status export_run(struct tool *t)
     progress_init(&x.progress, t);
     s = export_out_open(&x.out, path != NULL && strcmp(path, "-") != 0 ? path : NULL);
     if (s == TOOL_DONE) s = export_write(&x);
+    if (s == TOOL_DONE && x.torn > 0) s = TOOL_NO; /* that was said */
     export_out_close(&x.out);
     mem_free(x.seen);
     wire_close(x.w);

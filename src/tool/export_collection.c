@@ -9,6 +9,9 @@
  *   KV.CHANGES          each that it names, once; its later changes up to the one that was read,
  *                       or tried to, are passed over
  *
+ * The records of a reading are held back until it is complete: so one that ends early, for the
+ * collection has changed, leaves none. Those of a very large one are not (EXPORT_OUT_HELD).
+ *
  * What was read may be newer than the version up to which changes are read. Then there is another
  * round (export.c).
  */
@@ -91,8 +94,7 @@ static enum tool_status write_page(struct exporter *x, struct reading *g, const 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* All pages. */
-static enum tool_status read_whole(struct exporter *x, struct reading *g, enum elements_end *end)
+static enum tool_status read_pages(struct exporter *x, struct reading *g, enum elements_end *end)
 {
     redisReply *page = NULL;
     enum tool_status s = TOOL_DONE;
@@ -114,6 +116,25 @@ static enum tool_status read_whole(struct exporter *x, struct reading *g, enum e
     }
     freeReplyObject(page);
     return s;
+}
+
+/* All pages. */
+static enum tool_status read_whole(struct exporter *x, struct reading *g, enum elements_end *end)
+{
+    struct export_out *o = &x->out;
+    uint64_t written = o->bytes;
+    size_t before = o->pending.len;
+    uint64_t records = x->records;
+    uint64_t collections = x->collections;
+    o->is_held = true;
+    enum tool_status s = read_pages(x, g, end);
+    o->is_held = false;
+    if (*end != ELEMENTS_READ && o->bytes == written) {
+        o->pending.len = before;
+        x->records = records;
+        x->collections = collections;
+    }
+    return s == TOOL_DONE ? export_out_flush(o, false) : s;
 }
 
 /* ---- of KV.LIST ------------------------------------------------------------------------------ */

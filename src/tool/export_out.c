@@ -34,7 +34,8 @@ enum tool_status export_out_flush(struct export_out *o, bool is_all)
     struct slice bytes = buf_slice(&o->pending);
     enum tool_status s = TOOL_DONE;
     if (o->pending.is_failed) return tool_fail(TOOL_NO, "no memory for a record");
-    if (bytes.len == 0 || (!is_all && bytes.len < EXPORT_OUT_PENDING)) return TOOL_DONE;
+    size_t enough = is_all ? 1 : o->is_held ? EXPORT_OUT_HELD : EXPORT_OUT_PENDING;
+    if (bytes.len < enough) return TOOL_DONE;
     XXH3_128bits_update(o->digest, bytes.data, bytes.len);
     if (o->path != NULL) {
         s = out_said(file_write_at(&o->file, o->bytes, bytes, &e), &e);

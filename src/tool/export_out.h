@@ -11,12 +11,14 @@
 #include "tool/tool.h"
 
 #define EXPORT_DIGEST_CHARS 32
+#define EXPORT_OUT_HELD (256u << 20)
 
 struct export_out {
     struct file file;
     const char *path;     /* NULL = standard output */
     struct buf temporary; /* its name until then */
     struct buf pending;   /* not written yet: records are put here */
+    bool is_held;         /* that only EXPORT_OUT_HELD or more are written: pending may be cut */
     uint64_t bytes;       /* written */
     XXH3_state_t *digest; /* of what has been written; owned */
 };
