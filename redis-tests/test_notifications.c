@@ -87,6 +87,16 @@ static void each_command_tells_its_event(void **state)
         {"KV.ATOMIC SET ['k'] 1", "set"},
         {"KV.DEL ['k']", "del"},
         {"KV.ENQUEUE q 1", ""},
+        {"RPUSH k a b c d", "rpush"},
+        {"BLPOP k 0", "lpop"},
+        {"BRPOP k 0", "rpop"},
+        {"BLMPOP 0 1 k LEFT", "lpop"},
+        {"RPOP k", "rpop del"},
+        {"ZADD k 1 a 2 b 3 c 4 d", "zadd"},
+        {"BZPOPMIN k 0", "zpopmin"},
+        {"BZPOPMAX k 0", "zpopmax"},
+        {"BZMPOP 0 1 k MIN", "zpopmin"},
+        {"ZPOPMAX k", "zpopmax del"},
     };
     listen_to_keys();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -95,7 +95,8 @@ static const struct event by_operation[] = {
     [CAUSE_FIELDS_EXPIRED] = {NOTIFY_HASH, "hexpired", "hexpired"},
 };
 
-/* Commands that tell something else than their operations do, by CAUSE_COMMAND and their place. */
+/* Commands that tell something else than their operations do, by CAUSE_COMMAND and their place.
+ * What waits (BLPOP, ...) tells what its sibling does: see elements_save_as. */
 static const struct {
     const char *command;
     struct event event;
@@ -131,8 +132,6 @@ static const struct {
     {"rpushx", {NOTIFY_LIST, "rpush", "rpush"}},
     {"lpop", {NOTIFY_LIST, "lpop", "lpop"}},
     {"rpop", {NOTIFY_LIST, "rpop", "rpop"}},
-    {"blpop", {NOTIFY_LIST, "lpop", "lpop"}},
-    {"brpop", {NOTIFY_LIST, "rpop", "rpop"}},
     {"linsert", {NOTIFY_LIST, "linsert", "linsert"}},
     {"lset", {NOTIFY_LIST, "lset", "lset"}},
     {"lrem", {NOTIFY_LIST, "lrem", "lrem"}},
@@ -148,8 +147,6 @@ static const struct {
     {"zrem", {NOTIFY_ZSET, "zrem", "zrem"}},
     {"zpopmin", {NOTIFY_ZSET, "zpopmin", "zpopmin"}},
     {"zpopmax", {NOTIFY_ZSET, "zpopmax", "zpopmax"}},
-    {"bzpopmin", {NOTIFY_ZSET, "zpopmin", "zpopmin"}},
-    {"bzpopmax", {NOTIFY_ZSET, "zpopmax", "zpopmax"}},
     {"zremrangebyrank", {NOTIFY_ZSET, "zremrangebyrank", "zremrangebyrank"}},
     {"zremrangebyscore", {NOTIFY_ZSET, "zremrangebyscore", "zremrangebyscore"}},
     {"zremrangebylex", {NOTIFY_ZSET, "zremrangebylex", "zremrangebylex"}},
