@@ -51,6 +51,15 @@ static void set_expiry(struct looks *t, uint64_t at_ms, struct slice tuple, stru
     set_row(t, 0, SPACE_EXPIRY, slice_of(rest, 8 + tuple.len), value);
 }
 
+/* Of parts of an entry: the byte before its tuple; where to go on. */
+static void set_parts(struct looks *t, uint8_t mark, struct slice tuple, const char *place)
+{
+    uint8_t part[100];
+    part[0] = mark;
+    memcpy(part + 1, tuple.data, tuple.len);
+    set_expiry(t, EXPIRY_MS, slice_of(part, 1 + tuple.len), slice_str(place));
+}
+
 /* Of a database, in format 2. */
 static void set_catalog(struct looks *t, uint16_t number, const char *name, uint64_t created)
 {
@@ -95,6 +104,9 @@ static void good_rows_have_nothing_to_tell(void **state)
     set(t, data_key(&key, "b"), slice_of(one, 1), EXPIRY_MS);
     set_expiry(t, EXPIRY_MS, engine_key_tuple(buf_slice(&key)), slice_of(NULL, 0));
     set_expiry(t, EXPIRY_MS - 1, engine_key_tuple(buf_slice(&key)), slice_of(NULL, 0)); /* before */
+    set_parts(t, 0xff, engine_key_tuple(buf_slice(&key)), "");
+    set_parts(t, 0xff, engine_key_tuple(data_key(&key, "c")), "a place");
+    set_parts(t, 0x00, engine_key_tuple(buf_slice(&key)), "a place");
     set_row(t, 0, SPACE_IDEM,
             slice_str("\x01u"
                       "id"),
