@@ -107,6 +107,7 @@ enum err collection_ended(struct collection *c, bool is_divided, size_t *work_le
     struct scan_range range = {.start = rows_start(c->view->arena, &rows, ROW_EXPIRY),
                                .end = times_at(c, c->view->now_ms + 1),
                                .is_undivided = !is_divided,
+                               .is_new = collection_is_new(c),
                                .work_left = work_left};
     return engine_scan_open(c->view->engine, c->view->overlay, &range, out, e);
 }

@@ -182,13 +182,13 @@ static enum err exec_commands(struct request *rq, struct overlay *o, struct lap 
         struct before before = before_command(rq, o);
         enum err r = permission_ask(&inner);
         if (r == OK) r = command_call(&inner);
-        laps[i] = (struct lap){observe_lap(rq->env), r, inner.ran};
         client_drop_pending(rq->client);
         depends_raise(&rq->depends, inner.depends);
         if (r == OK && rq->w->out->len - mark > reply_max) {
             r = error_set(&inner.error, ERR_LIMIT,
                           "the reply of EXEC is larger than max-transaction-size (%zu)", reply_max);
         }
+        laps[i] = (struct lap){observe_lap(rq->env), r, inner.ran};
         if (r == ERR_WAIT) exec_prefetch(rq, i + 1);
         if (r == ERR_WAIT || r == ERR_BEHIND) {
             rq->error = inner.error;
