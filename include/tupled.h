@@ -70,6 +70,12 @@ extern "C" {
 /* EVALSHA: the server does not know a script of that SHA1. To do: send the script with EVAL; client
  * libraries do so by themselves */
 #define TUPLED_NOSCRIPT "NOSCRIPT"
+/* there is no such stream, or it has no such consumer group. To do: make it with XGROUP CREATE ...
+ * MKSTREAM */
+#define TUPLED_NOGROUP "NOGROUP"
+/* XGROUP CREATE: the stream has a group of that name. To do: take it for an answer, not a mistake:
+ * the group can be used */
+#define TUPLED_BUSYGROUP "BUSYGROUP"
 /* SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn. To do: take it for an answer, not
  * a mistake */
 #define TUPLED_NOTBUSY "NOTBUSY"

@@ -100,6 +100,13 @@ cli KV.DB CREATE closed >/dev/null
 printf '%s\n' "SELECT closed" "KV.SET '[\"x\"]' 1" "KV.INDEX CREATE i PREFIX '[\"x\"]' ON 1 n" "SELECT shop" "KV.SET '[\"y\"]' 1 EX 900" "KV.ENQUEUE q 1" | cli >/dev/null
 cli KV.DB DROP closed >/dev/null
 for ((i = 0; i < 100; i++)); do echo "KV.SET '[\"end\",$i]' $i EX 3600"; done | cli >/dev/null
+for ((i = 1; i <= 1500; i++)); do echo "XADD stream $i-0 n $i"; done | cli >/dev/null
+for ((i = 0; i < 100; i++)); do printf '%s\n' "ZADD zset $i m$i" "HSET hash f$i v EX" "RPUSH list v$i"; done | cli >/dev/null
+for group in kept gone; do
+    printf '%s\n' "XGROUP CREATE stream $group 0" "XREADGROUP GROUP $group ann COUNT 20 STREAMS stream >" \
+        "XREADGROUP GROUP $group bob COUNT 5 STREAMS stream >" "XACK stream $group 3-0 4-0" "XDEL stream 5-0"
+done | cli >/dev/null
+printf '%s\n' "XGROUP DELCONSUMER stream kept bob" "XGROUP DESTROY stream gone" "XTRIM stream MAXLEN 100" "COPY stream other" | cli >/dev/null
 kill -KILL "$server"
 wait "$server" 2>/dev/null
 server=''
@@ -178,6 +185,18 @@ planted "... of a database that is empty" 'counts: database 9: it says 1 entries
 planted "... of none" 'counts: database 70000: figures below zero, or of no database' \
     "INSERT INTO counts VALUES(70000,1,0,0)"
 planted "a lost entry" 'counts: database 0: it says' "DELETE FROM kv WHERE $(row 00000001 9)"
+# of_tag <hex>: rows of collections with that tag (src/collection/rows.h)
+of_tag() {
+    echo "substr(k,1,4)=x'0000000F' AND substr(k,17,1)=x'$1'"
+}
+planted "a lost entry of a stream" 'collections: .*it says that it has 100 elements, but has 99' \
+    "DELETE FROM kv WHERE k=(SELECT k FROM kv WHERE $(of_tag 65) LIMIT 1)"
+planted "a lost group" 'collections: .*its groups and what is pending do not belong together' \
+    "DELETE FROM kv WHERE $(of_tag 67)"
+planted "a pending entry of no consumer" 'collections: .*its groups and what is pending do not belong together' \
+    "DELETE FROM kv WHERE k=(SELECT k FROM kv WHERE $(of_tag 71) LIMIT 1)"
+planted "a score of no member" 'collections: .*its members and its scores do not belong together' \
+    "DELETE FROM kv WHERE k=(SELECT k FROM kv WHERE $(of_tag 6D) LIMIT 1)"
 planted "a row of the catalog that is none" 'the row of database 16 cannot be decoded' \
     "UPDATE kv SET v=x'90' WHERE k=x'FFFF000E0010'"
 planted "... that is lost" 'it is of database 16, which is not in the catalog' "DELETE FROM kv WHERE k=x'FFFF000E0010'"

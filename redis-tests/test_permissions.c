@@ -321,6 +321,30 @@ static const struct row rows[] = {
     {"SSCAN u 0", {"%R~u"}, false},
     {"SUNION u v", {"%R~u", "%R~v"}, false},
     {"SUNIONSTORE d u v", {"%W~d", "%R~u", "%R~v"}, false},
+    /* streams */
+    {"XACK x g 1-0", {"~x"}, false},
+    {"XADD x 9-0 f v", {"~x"}, false},
+    {"XAUTOCLAIM x g a 0 0", {"~x"}, false},
+    {"XCLAIM x g a 0 1-0", {"~x"}, false},
+    {"XDEL x 1-0", {"~x"}, false},
+    {"XGROUP CREATE x h 0", {"~x"}, false},
+    {"XGROUP CREATECONSUMER x g a", {"~x"}, false},
+    {"XGROUP DELCONSUMER x g a", {"~x"}, false},
+    {"XGROUP DESTROY x g", {"~x"}, false},
+    {"XGROUP HELP", {NULL}, true},
+    {"XGROUP SETID x g 0", {"~x"}, false},
+    {"XINFO CONSUMERS x g", {"%R~x"}, false},
+    {"XINFO GROUPS x", {"%R~x"}, false},
+    {"XINFO HELP", {NULL}, true},
+    {"XINFO STREAM x", {"%R~x"}, false},
+    {"XLEN x", {"%R~x"}, false},
+    {"XPENDING x g", {"%R~x"}, false},
+    {"XRANGE x - +", {"%R~x"}, false},
+    {"XREAD STREAMS x x2 0 0", {"%R~x", "%R~x2"}, false},
+    {"XREADGROUP GROUP g a STREAMS x >", {"%R~x"}, false},
+    {"XREVRANGE x + -", {"%R~x"}, false},
+    {"XSETID x 9-0", {"~x"}, false},
+    {"XTRIM x MAXLEN 9", {"~x"}, false},
     /* sorted sets */
     {"BZMPOP 1 2 z y MIN", {"~z", "~y"}, false},
     {"BZPOPMAX z y 1", {"~z", "~y"}, false},
@@ -464,6 +488,8 @@ static void prepare(void)
     expect(c, ":1", "SADD v a");
     expect(c, ":2", "ZADD z 1 a 2 b");
     expect(c, ":1", "ZADD y 1 a");
+    expect(c, "1-0", "XADD x 1-0 f v");
+    expect(c, "+OK", "XGROUP CREATE x g 0");
     expect(c, "*", "KV.SET ['j'] {'l':[],'t':'x','n':1}");
     expect(c, "*", "KV.INDEX CREATE by PREFIX ['k'] ON 1 a IF NOT EXISTS");
     expect(c, "*", "KV.INDEX CREATE words PREFIX ['k'] TEXT 1 t IF NOT EXISTS");

@@ -4,7 +4,7 @@
  * DIFF_REPLIES   of each family and protocol (6000, of clients that wait 1000; `make diff-types`:
  *                1000000)
  * DIFF_SEED      the first sequence's number (1)
- * DIFF_FAMILIES  hash,list,set,zset,lex,mixed,waiting: those to run (all)
+ * DIFF_FAMILIES  hash,list,set,zset,stream,lex,mixed,waiting: those to run (all)
  * DIFF_MAX       differences after which a family ends (5)
  * DIFF_RELEASE   set: the release build
  */
@@ -220,6 +220,11 @@ static void sorted_sets_answer_as_in_redis(void **state)
     compare("zset");
 }
 
+static void streams_answer_as_in_redis(void **state)
+{
+    compare("stream");
+}
+
 static void ranges_by_member_answer_as_in_redis(void **state)
 {
     compare("lex");
@@ -265,6 +270,7 @@ int main(void)
         TEST(lists_answer_as_in_redis),
         TEST(sets_answer_as_in_redis),
         TEST(sorted_sets_answer_as_in_redis),
+        TEST(streams_answer_as_in_redis),
         TEST(ranges_by_member_answer_as_in_redis),
         TEST(all_types_together_answer_as_in_redis),
         TEST(those_that_wait_are_served_as_in_redis),

@@ -42,6 +42,8 @@
     X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */                               \
     X(ERR_QUOTA, "QUOTA")         /* the database is full */                                       \
     X(ERR_NODB, "NODB")           /* there is no such database, or no more */                      \
+    X(ERR_NOGROUP, "NOGROUP")     /* a stream has no such consumer group */                        \
+    X(ERR_BUSYGROUP, "BUSYGROUP") /* it has one already */                                         \
     X(ERR_BROKEN, "BROKEN")       /* of libtupled: base/host.h */
 
 /* The codes, for clients: word, when it is the first word of an error, what to do then. The table
@@ -76,6 +78,10 @@
       "take it for an answer, not a mistake: choose another key, or say REPLACE")                  \
     X(NOSCRIPT, "EVALSHA: the server does not know a script of that SHA1",                         \
       "send the script with EVAL; client libraries do so by themselves")                           \
+    X(NOGROUP, "there is no such stream, or it has no such consumer group",                        \
+      "make it with XGROUP CREATE ... MKSTREAM")                                                   \
+    X(BUSYGROUP, "XGROUP CREATE: the stream has a group of that name",                             \
+      "take it for an answer, not a mistake: the group can be used")                               \
     X(NOTBUSY, "SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn",                    \
       "take it for an answer, not a mistake")                                                      \
     X(CORRUPT,                                                                                     \

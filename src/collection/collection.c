@@ -253,19 +253,25 @@ static void add_rows(struct collection *c, const struct element *x, bool was_the
     c->head.bytes += element_bytes(x);
 }
 
+void collection_become_spread(struct collection *c)
+{
+    struct collection_head *h = &c->head;
+    put_u64(h->incarnation, c->view->version);
+    put_u32(h->incarnation + 8, view_sequence(c->view));
+    h->is_spread = true;
+    h->count = h->bytes = h->expiring = 0;
+    h->first = h->end = FIRST_POSITION;
+    collection_own(c->view, c->key, h->incarnation);
+}
+
 /* From now on its elements are rows. */
 static enum err spread(struct collection *c, struct error *e)
 {
     struct view *v = c->view;
     struct collection_head *h = &c->head;
     size_t count = (size_t)h->count;
-    put_u64(h->incarnation, v->version);
-    put_u32(h->incarnation + 8, view_sequence(v));
-    h->is_spread = true;
-    h->count = h->bytes = h->expiring = 0;
-    h->first = h->end = FIRST_POSITION;
+    collection_become_spread(c);
     struct element_rows rows = collection_rows(c);
-    collection_own(v, c->key, h->incarnation);
     for (size_t i = 0; i < count; i++) {
         if (h->kind == COLLECTION_LIST) {
             view_set_for(v, row_of_position(v->arena, &rows, h->end), c->items[i].value, 0,
@@ -393,7 +399,7 @@ enum err collection_replace(struct collection *c, struct error *e)
 {
     struct entry there;
     c->is_changed = true;
-    if (c->head.count > 0) return collection_save(c, e);
+    if (c->head.count > 0 || c->head.kind == COLLECTION_STREAM) return collection_save(c, e);
     enum err r = view_get(c->view, c->key, &there, e);
     if (r == OK && there.exists) view_delete(c->view, c->key);
     return r;
@@ -404,7 +410,7 @@ enum err collection_save(struct collection *c, struct error *e)
     struct buf out;
     if (!c->is_changed) return OK;
     c->is_changed = false;
-    if (c->head.count == 0) {
+    if (c->head.count == 0 && c->head.kind != COLLECTION_STREAM) {
         view_delete(c->view, c->key);
         return OK;
     }

@@ -10,7 +10,8 @@
  *      +------- last element removed, or the key overwritten ---+
  *
  * Invariants:
- *   1. a collection that is there has an element; saving one that has none deletes the key
+ *   1. a collection that is there has an element, but for streams; saving one that has none
+ *      deletes the key
  *   2. head.count is the number of elements: of items when packed, of rows when spread
  *   3. every transaction that changes an element writes the head, so that its version is that of
  *      the last change: for WATCH, checks, watches, tracking and the change feed
@@ -131,6 +132,8 @@ struct element *collection_insert(struct collection *c, size_t at);
 void collection_take_out(struct collection *c, size_t at);
 /* Spread from now on when it has grown too large to be packed. */
 ERR_MUST_USE enum err collection_grown(struct collection *c, struct error *e);
+/* Spread, with an incarnation of its own and no element. */
+void collection_become_spread(struct collection *c);
 /* Of a hash: removes what has expired, some of it when it is much. For the sweeper. */
 ERR_MUST_USE enum err collection_fields_due(struct collections *all, struct view *v,
                                             struct slice key, struct due_parts *parts,

@@ -3,7 +3,25 @@
 
 #include <math.h>
 
+#include "collection/group.h"
 #include "collection/list.h"
+#include "collection/stream.h"
+
+static enum err too_large(const struct collection *c, struct error *e)
+{
+    uint64_t max = engine_limits(c->view->engine)->txn_bytes_max;
+    if (!c->head.is_spread || c->head.bytes <= max) return OK;
+    return error_set(e, ERR_LIMIT,
+                     "a collection of %llu bytes is larger than max-transaction-size (%llu)",
+                     (unsigned long long)c->head.bytes, (unsigned long long)max);
+}
+
+static enum err too_many(size_t count, struct error *e)
+{
+    return error_set(e, ERR_LIMIT,
+                     "a collection of %zu elements is more than one transaction copies (%d)", count,
+                     COLLECTION_ROWS_MAX / 2);
+}
 
 enum err collection_elements(struct collection *c, struct element **out, size_t *count,
                              struct error *e)
@@ -13,20 +31,12 @@ enum err collection_elements(struct collection *c, struct element **out, size_t 
     struct arena *arena = c->view->arena;
     size_t max = (size_t)c->head.count;
     bool is_end = false;
-    uint64_t bytes_max = engine_limits(c->view->engine)->txn_bytes_max;
     *count = 0;
-    if (c->head.is_spread && c->head.bytes > bytes_max) {
-        return error_set(e, ERR_LIMIT,
-                         "a collection of %llu bytes is larger than max-transaction-size (%llu)",
-                         (unsigned long long)c->head.bytes, (unsigned long long)bytes_max);
-    }
-    if (max > COLLECTION_ROWS_MAX / 2) {
-        return error_set(e, ERR_LIMIT,
-                         "a collection of %zu elements is more than one transaction copies (%d)",
-                         max, COLLECTION_ROWS_MAX / 2);
-    }
+    enum err r = too_large(c, e);
+    if (r == OK && max > COLLECTION_ROWS_MAX / 2) r = too_many(max, e);
+    if (r != OK) return r;
     *out = arena_alloc(arena, (max + 1) * sizeof **out);
-    enum err r = element_walk_begin(&w, c, &range, e);
+    r = element_walk_begin(&w, c, &range, e);
     while (r == OK && *count < max) {
         struct element x;
         r = element_walk_next(&w, &x, &is_end, e);
@@ -55,19 +65,44 @@ static enum err add(struct collection *c, const struct element *x, struct error 
 
 /* ---- copies ---- */
 
+/* With its groups. Their ids are those of the other: each is added where it is. */
+static enum err copy_stream(struct collection *from, struct collection *to, struct error *e)
+{
+    struct element *items = NULL;
+    size_t count = 0;
+    enum err r = collection_elements(from, &items, &count, e);
+    collection_become_spread(to);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        r = stream_add(to, stream_id_of(&items[i]), items[i].value, e);
+    }
+    to->head.stream = from->head.stream;
+    to->is_changed = true;
+    return r == OK ? groups_copy(from, to, e) : r;
+}
+
+static enum err copy_elements(struct collection *from, struct collection *to, struct error *e)
+{
+    struct element *items = NULL;
+    size_t count = 0;
+    enum err r = collection_elements(from, &items, &count, e);
+    for (size_t i = 0; i < count && r == OK; i++) r = add(to, &items[i], e);
+    return r;
+}
+
 static enum err copy_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
 {
     struct collection_copy *x = (struct collection_copy *)op;
     struct collection from;
     struct collection to;
-    struct element *items = NULL;
-    size_t count = 0;
     collection_begin(x->all, v, x->from, COLLECTION_HASH, &from);
     enum err r = collection_read(&from, &x->entry, e);
-    if (r == OK) r = collection_elements(&from, &items, &count, e);
     collection_begin(x->all, v, x->to, from.head.kind, &to);
     to.expiry_ms = from.expiry_ms;
-    for (size_t i = 0; i < count && r == OK; i++) r = add(&to, &items[i], e);
+    if (r == OK && from.head.kind == COLLECTION_STREAM) {
+        r = copy_stream(&from, &to, e);
+    } else if (r == OK) {
+        r = copy_elements(&from, &to, e);
+    }
     *is_met = r == OK;
     return r == OK ? collection_replace(&to, e) : r;
 }

@@ -39,10 +39,8 @@ static bool says_key(const struct picking *p, struct slice key, struct element *
     case ROW_FIELD: return !p->with_values;
     case ROW_SCORE: return !p->with_values || out->score != 0; /* which may be -0 */
     case ROW_MEMBER: return true;
-    case ROW_POSITION:
-    case ROW_EXPIRY: break;
+    default: return false;
     }
-    return false;
 }
 
 static enum err of_key(struct picking *p, struct slice key, struct element *out, struct error *e)

@@ -83,14 +83,20 @@ struct slice row_of_name(struct arena *arena, const struct element_rows *of, enu
     return key;
 }
 
+struct slice row_of_numbers(struct arena *arena, const struct element_rows *of, enum row_tag tag,
+                            const uint64_t *numbers, size_t count, struct slice name)
+{
+    uint8_t *to = NULL;
+    struct slice key = key_begin(arena, of, tag, 8 * count + name_bytes(name), &to);
+    for (size_t i = 0; i < count; i++) put_u64(to + 8 * i, numbers[i]);
+    name_write(to + 8 * count, name);
+    return key;
+}
+
 static struct slice row_of_number(struct arena *arena, const struct element_rows *of,
                                   enum row_tag tag, uint64_t number, struct slice name)
 {
-    uint8_t *to = NULL;
-    struct slice key = key_begin(arena, of, tag, 8 + name_bytes(name), &to);
-    put_u64(to, number);
-    name_write(to + 8, name);
-    return key;
+    return row_of_numbers(arena, of, tag, &number, 1, name);
 }
 
 struct slice row_of_expiry(struct arena *arena, const struct element_rows *of, int64_t expiry_ms,
@@ -196,6 +202,13 @@ uint64_t row_position(struct slice key)
     return get_u64(key.data + REST_AT);
 }
 
+bool row_numbers(struct slice key, uint64_t *numbers, size_t count)
+{
+    if (key.len < REST_AT + 8 * count) return false;
+    for (size_t i = 0; i < count; i++) numbers[i] = get_u64(key.data + REST_AT + 8 * i);
+    return true;
+}
+
 int64_t row_expiry_ms(struct slice key)
 {
     return (int64_t)get_u64(key.data + REST_AT);
@@ -262,7 +275,16 @@ bool row_read(enum collection_kind kind, struct slice key, const struct entry *r
     case ROW_MEMBER: return read_member(kind, rest, row->value, out);
     case ROW_SCORE: return read_score(rest, row->value, out);
     case ROW_POSITION: out->value = row->value; return rest.len == 8;
-    case ROW_EXPIRY: break;
+    case ROW_ENTRY:
+        out->name = rest;
+        out->value = row->value;
+        return rest.len == STREAM_ID_BYTES;
+    case ROW_EXPIRY:
+    case ROW_GROUP:
+    case ROW_CONSUMER:
+    case ROW_CONSUMER_NAME:
+    case ROW_PENDING:
+    case ROW_OWNED: break;
     }
     return false;
 }

@@ -7,6 +7,12 @@
  *   zset    m  member                                                        score (8)
  *           s  score in order (8), member                                    1 if the score is -0
  *   list    i  position (8)                                                  the element
+ *   stream  e  id (16)                                                       fields (codec/stream.h)
+ *           g  group's name                                                  group.c has these:
+ *           c  group's number (8), consumer's number (8)
+ *           n  group's number, consumer's name
+ *           p  group's number, id (16)
+ *           q  group's number, consumer's number, id (16)                    nothing
  *
  *   database, SPACE_COLLECTION, incarnation (12), tuple                      nothing: whose it is
  *
@@ -34,6 +40,12 @@ enum row_tag {
     ROW_MEMBER = 'm',
     ROW_SCORE = 's',
     ROW_POSITION = 'i',
+    ROW_ENTRY = 'e',
+    ROW_GROUP = 'g',
+    ROW_CONSUMER = 'c',
+    ROW_CONSUMER_NAME = 'n',
+    ROW_PENDING = 'p',
+    ROW_OWNED = 'q',
 };
 
 /* Whose rows. */
@@ -50,6 +62,10 @@ struct slice row_of_expiry(struct arena *arena, const struct element_rows *of, i
 struct slice row_of_score(struct arena *arena, const struct element_rows *of, double score,
                           struct slice member);
 struct slice row_of_position(struct arena *arena, const struct element_rows *of, uint64_t position);
+/* Of numbers, at most ROW_NUMBERS_MAX, and a name, which may be empty. */
+#define ROW_NUMBERS_MAX 4
+struct slice row_of_numbers(struct arena *arena, const struct element_rows *of, enum row_tag tag,
+                            const uint64_t *numbers, size_t count, struct slice name);
 struct slice row_of_owner(struct arena *arena, const struct element_rows *of, struct slice tuple);
 /* The first key that is not below the tag, and the key of the tag: [start, end) are all its rows.
  */
@@ -68,7 +84,7 @@ struct slice row_value_of_member(struct arena *arena, enum collection_kind kind,
                                  const struct element *x);
 struct slice row_value_of_score(struct arena *arena, const struct element *x);
 
-/* What a row of a kind says (tags f, m, s and i), borrowed from key and value. False: damaged. */
+/* What a row of a kind says (tags f, m, s, i and e), borrowed from key and value. False: damaged. */
 bool row_read(enum collection_kind kind, struct slice key, const struct entry *row,
               struct element *out);
 /* The position of a row i; the time of a row t. */
@@ -77,6 +93,8 @@ int64_t row_expiry_ms(struct slice key);
 /* The field of a row t. */
 struct slice row_expiry_field(struct slice key, struct slice value);
 enum row_tag row_tag_of(struct slice key);
+/* Its numbers, of row_of_numbers. False: it has not so many. */
+bool row_numbers(struct slice key, uint64_t *numbers, size_t count);
 
 /* Doubles as 8 bytes that sort as they do; -0 as 0. */
 uint64_t score_order(double score);

@@ -9,8 +9,8 @@ enum row_tag element_walk_tag(const struct collection *c, bool by_name)
     case COLLECTION_HASH: return ROW_FIELD;
     case COLLECTION_LIST: return ROW_POSITION;
     case COLLECTION_ZSET: return by_name ? ROW_MEMBER : ROW_SCORE;
-    case COLLECTION_SET:
-    case COLLECTION_STREAM: break;
+    case COLLECTION_STREAM: return ROW_ENTRY;
+    case COLLECTION_SET: break;
     }
     return ROW_MEMBER;
 }
@@ -33,6 +33,18 @@ static const struct element *sorted_items(const struct collection *c)
     return copy;
 }
 
+/* Where all of it begins: of a stream at its first entry, since what was trimmed may still be met. */
+static struct slice start_of(const struct collection *c, const struct element_rows *rows,
+                             enum row_tag tag)
+{
+    struct arena *arena = c->view->arena;
+    struct stream_id first = c->head.stream.first;
+    uint64_t numbers[] = {first.ms, first.seq};
+    if (c->head.kind != COLLECTION_STREAM) return rows_start(arena, rows, tag);
+    if (c->head.count == 0) return rows_end(arena, rows, tag);
+    return row_of_numbers(arena, rows, tag, numbers, 2, slice_of(NULL, 0));
+}
+
 enum err element_walk_begin(struct element_walk *w, struct collection *c,
                             const struct walk_range *r, struct error *e)
 {
@@ -47,8 +59,7 @@ enum err element_walk_begin(struct element_walk *w, struct collection *c,
     struct element_rows rows = collection_rows(c);
     struct arena *arena = c->view->arena;
     enum row_tag tag = element_walk_tag(c, r->by_name);
-    struct scan_range range = {.start = r->start.data != NULL ? r->start
-                                                              : rows_start(arena, &rows, tag),
+    struct scan_range range = {.start = r->start.data != NULL ? r->start : start_of(c, &rows, tag),
                                .end = r->end.data != NULL ? r->end : rows_end(arena, &rows, tag),
                                .is_reverse = r->is_reverse,
                                .with_values = true,

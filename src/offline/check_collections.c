@@ -1,9 +1,9 @@
-/* check_collections: hashes, lists, sets and sorted sets: heads, and for each spread one its rows:
- * as many as the head says, each readable, those of a sorted set in pairs, and one owner row that
- * names the key. Rows that no key owns are damage too: those of a collection that was deleted are
- * forgotten ranges, and do not come here.
+/* check_collections: hashes, lists, sets, sorted sets and streams: heads, and for each spread one
+ * its rows: as many as the head says, each readable, those of a sorted set and of what is pending
+ * in pairs, and one owner row that names the key. Rows that no key owns are damage too: those of a
+ * collection that was deleted are forgotten ranges, and do not come here.
  */
-#include "collection/rows.h"
+#include "collection/group.h"
 #include "offline/check_contents.h"
 
 #define PART "collections"
@@ -15,7 +15,13 @@ struct rows_found {
     struct arena arena; /* of the row being looked at: there may be millions of them */
     const struct collection_head *head;
     uint64_t elements, scores, expiries, unreadable;
-    uint64_t unpaired; /* rows of a score without the member's row, or with another score there */
+    /* Of a stream: what its groups say is pending, and their numbers (8 bytes each). */
+    uint64_t groups, pending, said_pending;
+    struct buf numbers;
+    uint64_t group;    /* of the last pending entry, ... */
+    bool is_there;     /* ... whose group is there */
+    uint64_t unpaired; /* rows of a score without the member's row, or with another score there; of
+                        * a stream pending entries that their consumer does not have */
 };
 
 static struct element_rows rows_of(const struct contents *c, const struct collection_head *h)
@@ -36,12 +42,81 @@ static bool is_paired(struct rows_found *f, const struct element *x)
            score_order(member.score) == score_order(x->score);
 }
 
+/* Rows of groups that were destroyed may still be there: they are forgotten ranges. */
+static bool is_of_group(struct rows_found *f, uint64_t number)
+{
+    if (number == f->group) return f->is_there;
+    f->group = number;
+    f->is_there = false;
+    for (size_t at = 0; at < f->numbers.len && !f->is_there; at += 8) {
+        f->is_there = get_u64(f->numbers.data + at) == number;
+    }
+    return f->is_there;
+}
+
+static void group_found(struct rows_found *f, const struct store_row *row)
+{
+    f->groups++;
+    if (row->value.len < GROUP_PENDING_AT + 8) {
+        f->unreadable++;
+        return;
+    }
+    f->said_pending += get_u64(row->value.data + GROUP_PENDING_AT);
+    buf_append(&f->numbers, row->value.data, 8);
+    buf_require(&f->numbers);
+}
+
+/* Is it among those of its consumer too? */
+static void pending_found(struct rows_found *f, const struct store_row *row)
+{
+    struct element_rows rows = rows_of(f->c, f->head);
+    uint64_t n[3];
+    struct entry owned;
+    bool is_good = row_numbers(row->key, n, 3) && row->value.len >= 8;
+    if (is_good && !is_of_group(f, n[0])) return;
+    f->pending++;
+    if (!is_good) {
+        f->unreadable++;
+        return;
+    }
+    uint64_t of[] = {n[0], get_u64(row->value.data), n[1], n[2]};
+    arena_reset(&f->arena);
+    struct slice key = row_of_numbers(&f->arena, &rows, ROW_OWNED, of, 4, slice_of(NULL, 0));
+    if (contents_get_in(f->c, &f->arena, key, &owned)) f->unpaired += !owned.exists;
+}
+
+/* Entries before the first one were trimmed, and are forgotten ranges too. */
+static void stream_row_found(struct rows_found *f, enum row_tag tag, const struct store_row *row)
+{
+    uint64_t n[2];
+    switch (tag) {
+    case ROW_ENTRY:
+        if (!row_numbers(row->key, n, 2)) {
+            f->unreadable++;
+        } else if (f->head->count > 0 &&
+                   stream_id_order((struct stream_id){n[0], n[1]}, f->head->stream.first) >= 0) {
+            f->elements++;
+        }
+        break;
+    case ROW_GROUP: group_found(f, row); break;
+    case ROW_PENDING: pending_found(f, row); break;
+    case ROW_OWNED:
+    case ROW_CONSUMER:
+    case ROW_CONSUMER_NAME: break;
+    default: f->unreadable++; break;
+    }
+}
+
 static void row_found(void *arg, const struct store_row *row)
 {
     struct rows_found *f = arg;
     struct entry entry = {.exists = true, .value = row->value, .expiry_ms = row->expiry_ms};
     struct element x;
     enum row_tag tag = row_tag_of(row->key);
+    if (f->head->kind == COLLECTION_STREAM) {
+        stream_row_found(f, tag, row);
+        return;
+    }
     if (tag == ROW_EXPIRY) {
         f->expiries++;
         return;
@@ -70,6 +145,7 @@ static void spread_check(struct contents *c, const struct store_row *row,
     arena_init(&f.arena, ROW_BYTES);
     contents_range(c, start, end, row_found, &f);
     arena_fini(&f.arena);
+    buf_fini(&f.numbers);
     if (f.elements != h->count) {
         contents_say(c, PART, row->key, "it says that it has %llu elements, but has %llu",
                      (unsigned long long)h->count, (unsigned long long)f.elements);
@@ -79,12 +155,16 @@ static void spread_check(struct contents *c, const struct store_row *row,
                      (unsigned long long)f.unreadable);
     }
     bool has_scores = h->kind == COLLECTION_ZSET;
-    if (f.scores != (has_scores ? f.elements : 0) || f.unpaired > 0) {
+    if (f.scores != (has_scores ? f.elements : 0) || (has_scores && f.unpaired > 0)) {
         contents_say(c, PART, row->key, "its members and its scores do not belong together");
     }
     if (f.expiries != h->expiring) {
         contents_say(c, PART, row->key, "it says that %llu fields expire, but %llu do",
                      (unsigned long long)h->expiring, (unsigned long long)f.expiries);
+    }
+    if (h->kind == COLLECTION_STREAM &&
+        (f.groups != h->stream.groups || f.pending != f.said_pending || f.unpaired > 0)) {
+        contents_say(c, PART, row->key, "its groups and what is pending do not belong together");
     }
     struct slice tuple = slice_of(row->key.data + KEY_HEAD_BYTES, row->key.len - KEY_HEAD_BYTES);
     if (contents_get(c, row_of_owner(&c->arena, &rows, tuple), &owner) && !owner.exists) {

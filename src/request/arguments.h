@@ -68,6 +68,7 @@ struct argument {
     uint16_t at;   /* of the member in the struct ... */
     uint16_t size; /* ... and its bytes; of a list, those of an item */
     bool is_list;
+    bool is_half;   /* of a list: it has half of the words that are left */
     unsigned flags; /* of a key: enum key_flag, 0 = as the command has it; of others: as the kind */
     int64_t min, max, otherwise;    /* of an integer; `otherwise`: when it is left out */
     const struct arguments *inside; /* of arg_inside */

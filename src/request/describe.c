@@ -86,8 +86,11 @@ static const char *type_category(const char *group)
 {
     static const struct {
         const char *group, *category;
-    } types[] = {
-        {"hash", "@hash"}, {"list", "@list"}, {"set", "@set"}, {"sorted-set", "@sortedset"}};
+    } types[] = {{"hash", "@hash"},
+                 {"list", "@list"},
+                 {"set", "@set"},
+                 {"sorted-set", "@sortedset"},
+                 {"stream", "@stream"}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(types[i].group, group) == 0) return types[i].category;
     }
@@ -98,7 +101,7 @@ void command_categories(const struct command *parent, const struct command *c, s
                         struct words *out)
 {
     const char *module = command_module(parent, c, arena);
-    const char *type = type_category(c->group);
+    const char *type = c->subcommands == NULL ? type_category(c->group) : NULL;
     unsigned flags = c->flags;
     /* What is about keys of any kind, about bits, about JSON or about a type of its own is no
      * string command in Redis, though words name the keys. */

@@ -60,6 +60,7 @@ struct lines {
     struct line *due;  /* oldest first */
     struct line **due_last;
     size_t waits;
+    size_t ends; /* of them, that end with their key */
     bool is_serving;
     struct arena arena; /* of attempts for those who wait */
     struct buf scratch;
@@ -136,10 +137,19 @@ static void wait_free(struct pending *pending)
     struct lines *x = w->env->lines;
     leave_all(x, w);
     x->waits--;
+    x->ends -= w->what.ends_with_key;
     waiter_drop_all(&w->waiters);
     buf_fini(&w->reply);
     arena_fini(&w->arena);
     mem_free(w);
+}
+
+static struct slices copy_words(struct arena *arena, const struct slices *x)
+{
+    struct slices copy = {.items = arena_alloc(arena, x->count * sizeof *x->items),
+                          .count = x->count};
+    for (size_t i = 0; i < x->count; i++) copy.items[i] = arena_copy(arena, x->items[i]);
+    return copy;
 }
 
 static struct wait *wait_new(struct request *rq, const struct line_command *x)
@@ -154,15 +164,15 @@ static struct wait *wait_new(struct request *rq, const struct line_command *x)
     waiter_list_init(&w->waiters);
     buf_init(&w->reply);
     w->what = *x;
-    w->what.keys.items = arena_alloc(&w->arena, x->keys.count * sizeof *x->keys.items);
+    w->what.keys = copy_words(&w->arena, &x->keys);
+    w->what.with = copy_words(&w->arena, &x->with);
+    w->what.more = copy_words(&w->arena, &x->more);
     w->what.to = arena_copy(&w->arena, x->to);
     w->places = arena_alloc(&w->arena, x->keys.count * sizeof *w->places);
     memset(w->places, 0, x->keys.count * sizeof *w->places);
-    for (size_t i = 0; i < x->keys.count; i++) {
-        w->what.keys.items[i] = arena_copy(&w->arena, x->keys.items[i]);
-        join(lines, w, i);
-    }
+    for (size_t i = 0; i < x->keys.count; i++) join(lines, w, i);
     lines->waits++;
+    lines->ends += x->ends_with_key;
     rq->client->pending = &w->pending;
     return w;
 }
@@ -181,6 +191,7 @@ enum err lines_run(struct request *rq, const struct line_command *x)
     enum block_end end = client_block_end(rq->client);
     bool is_done = false;
     if (w != NULL && w->pending.is_done) return reply_served(rq, w);
+    if (w != NULL) x = &w->what; /* as it was when it began to wait */
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
@@ -210,9 +221,11 @@ static bool may_serve(const struct env *env)
 }
 
 /* Attempts in the name of the wait, with the one key. ERR_WAIT: not now. */
-static enum err attempt_for(struct lines *x, struct wait *w, struct slice key, bool *is_done)
+static enum err attempt_for(struct lines *x, const struct place *p, bool *is_done)
 {
+    struct wait *w = p->wait;
     struct env *env = w->env;
+    struct slice key = p->line->key;
     struct resp_writer writer = {.out = &w->reply, .proto = w->client->proto};
     struct line_command what = w->what;
     struct request rq = {.env = env,
@@ -223,10 +236,14 @@ static enum err attempt_for(struct lines *x, struct wait *w, struct slice key, b
                          .w = &writer,
                          .waiter = &x->waiter};
     what.keys = (struct slices){.items = &key, .count = 1};
+    if (what.with.count > 0) {
+        what.with = (struct slices){.items = &what.with.items[p - w->places], .count = 1};
+    }
     *is_done = false;
     enum err r = what.attempt(&rq, &what, is_done);
     /* Told to the client, who waits no longer; of another type may be what it moves to. */
-    bool is_told = r != OK && r != ERR_WAIT && (r != ERR_TYPE || what.to.len > 0);
+    bool is_told = r != OK && r != ERR_WAIT &&
+                   (r != ERR_TYPE || what.to.len > 0 || what.ends_with_key);
     if (is_told) {
         buf_clear(&w->reply, SIZE_MAX);
         resp_error(&writer, &rq.error);
@@ -252,7 +269,8 @@ static enum err kind_at(struct lines *x, struct env *env, struct slice key, int 
 static bool may_get(const struct wait *w, int kind)
 {
     const struct client *c = w->client;
-    return (int)w->what.kind == kind && c->is_waiting && client_block_end(c) == BLOCK_GOES_ON;
+    bool is_kind = (int)w->what.kind == kind || w->what.ends_with_key;
+    return is_kind && c->is_waiting && client_block_end(c) == BLOCK_GOES_ON;
 }
 
 /* The first who gets something from the line; *is_over: no one does. */
@@ -261,12 +279,11 @@ static enum err serve_first(struct lines *x, struct env *env, struct line *l, bo
     int kind = 0;
     *is_over = true;
     enum err r = kind_at(x, env, l->key, &kind);
-    for (struct place *p = l->first; r == OK && kind != 0 && p != NULL; p = p->next) {
+    for (struct place *p = l->first; r == OK && p != NULL; p = p->next) {
         struct wait *w = p->wait;
         bool is_done = false;
         if (!may_get(w, kind)) continue;
-        struct slice key = l->key;
-        r = attempt_for(x, w, key, &is_done);
+        r = attempt_for(x, p, &is_done);
         if (r != OK || !is_done) continue;
         w->pending.is_done = true;
         *is_over = false;
@@ -309,8 +326,10 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     if (x->table.count == 0) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
-        if (mu->kind != MUTATION_SET || key_space(mu->key) != SPACE_DATA) continue;
-        if (!collection_is_head(mu->value)) continue;
+        bool is_put = mu->kind == MUTATION_SET;
+        if ((!is_put && mu->kind != MUTATION_DELETE) || key_space(mu->key) != SPACE_DATA) continue;
+        bool is_head = is_put && collection_is_head(mu->value);
+        if (!is_head && x->ends == 0) continue;
         struct line *l = htab_find(&x->table, hash_bytes(mu->key), mu->key);
         if (l != NULL) make_due(x, l);
     }

@@ -34,8 +34,11 @@ struct line_command {
     struct slice to;           /* of `attempt`: the key that it puts the element at; may be empty */
     unsigned how[2];           /* of `attempt`: whatever it means there */
     uint64_t count;            /* likewise */
-    int64_t timeout_ms;        /* 0 = for ever */
-    bool is_one;               /* its reply is one element: so is its nil, where it cannot wait */
+    struct slices with; /* of `attempt`: what belongs to each of the keys; none: nothing does */
+    struct slices more; /* likewise: words of any meaning */
+    bool ends_with_key; /* it is attempted also when the key is gone, or holds something else */
+    int64_t timeout_ms; /* 0 = for ever */
+    bool is_one;        /* its reply is one element: so is its nil, where it cannot wait */
 };
 
 /* Attempts, and waits. ERR_WAIT: to be called again. The reply when its time is over: nil. */

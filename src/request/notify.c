@@ -32,7 +32,7 @@ static const struct {
 } letters[] = {
     {'g', true, NOTIFY_GENERIC}, {'$', true, NOTIFY_STRING},    {'l', true, NOTIFY_LIST},
     {'s', true, NOTIFY_SET},     {'h', true, NOTIFY_HASH},      {'z', true, NOTIFY_ZSET},
-    {'x', true, NOTIFY_EXPIRED}, {'e', true, 1 << 12},          {'t', true, 1 << 13},
+    {'x', true, NOTIFY_EXPIRED}, {'e', true, 1 << 12},          {'t', true, NOTIFY_STREAM},
     {'d', true, NOTIFY_MODULE},  {'K', false, NOTIFY_KEYSPACE}, {'E', false, NOTIFY_KEYEVENT},
     {'m', false, 1 << 15},       {'n', false, 1 << 16},
 };
@@ -126,6 +126,12 @@ static const struct {
     {"hpersist", {NOTIFY_HASH, "hpersist", "hpersist"}},
     {"hgetdel", {NOTIFY_HASH, "hdel", "hdel"}},
     {"hsetex", {NOTIFY_HASH, "hset", "hset"}},
+    {"xadd", {NOTIFY_STREAM, "xadd", "xadd"}},
+    {"xdel", {NOTIFY_STREAM, "xdel", "xdel"}},
+    {"xtrim", {NOTIFY_STREAM, "xtrim", "xtrim"}},
+    {"xsetid", {NOTIFY_STREAM, "xsetid", "xsetid"}},
+    {"xgroup-create", {NOTIFY_STREAM, "xgroup-create", "xgroup-create"}},
+    {"xgroup-destroy", {NOTIFY_STREAM, "xgroup-destroy", "xgroup-destroy"}},
     {"lpush", {NOTIFY_LIST, "lpush", "lpush"}},
     {"rpush", {NOTIFY_LIST, "rpush", "rpush"}},
     {"lpushx", {NOTIFY_LIST, "lpush", "lpush"}},

@@ -25,6 +25,7 @@ enum notify_flag {
     NOTIFY_SET = 1 << 9,      /* s */
     NOTIFY_HASH = 1 << 10,    /* h */
     NOTIFY_ZSET = 1 << 11,    /* z */
+    NOTIFY_STREAM = 1 << 13,  /* t */
     NOTIFY_MODULE = 1 << 14,  /* d: of the commands JSON.* */
 };
 

@@ -230,8 +230,27 @@ static bool is_word_byte(char c, bool is_token)
     return is_token ? c >= 'A' && c <= 'Z' : (c >= 'a' && c <= 'z') || c == ':';
 }
 
+/* Tokens of one sign, and what Redis calls them. */
+static const struct {
+    char sign;
+    const char *name;
+} signs[] = {{'=', "equal"}, {'~', "approximately"}, {'*', "auto-id"}, {'$', "new-id"}};
+
+static bool read_sign(struct parser *p, struct syntax_args *list)
+{
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        if (p->text[p->at] != signs[i].sign) continue;
+        struct syntax_arg *arg = arg_new(p->arena, SYNTAX_TOKEN, signs[i].name);
+        arg->token = copy_text(p->arena, slice_of(p->text + p->at++, 1));
+        args_add(list, arg);
+        return true;
+    }
+    return false;
+}
+
 static enum err read_word(struct parser *p, struct syntax_args *list)
 {
+    if (read_sign(p, list)) return OK;
     bool is_token = isupper((unsigned char)p->text[p->at]) != 0;
     size_t start = p->at;
     if (!is_token && islower((unsigned char)p->text[p->at]) == 0) {

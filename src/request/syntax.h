@@ -2,7 +2,7 @@
  *
  * The notation is that of Redis's manual, blanks between all parts:
  *
- *   TOKEN              a word as it stands (in any case)
+ *   TOKEN  =           a word as it stands (in any case), or one of the signs = ~ * $
  *   name               an argument; the name says what type it is (syntax.c has the list)
  *   [x]  [A | B]       may be left out;  one of them, or none
  *   <A | B>            one of them

@@ -243,6 +243,21 @@
     X(cmd_unwatch)                                                                                 \
     X(cmd_wait)                                                                                    \
     X(cmd_watch)                                                                                   \
+    X(cmd_xack)                                                                                    \
+    X(cmd_xadd)                                                                                    \
+    X(cmd_xautoclaim)                                                                              \
+    X(cmd_xclaim)                                                                                  \
+    X(cmd_xdel)                                                                                    \
+    X(cmd_xgroup)                                                                                  \
+    X(cmd_xinfo)                                                                                   \
+    X(cmd_xlen)                                                                                    \
+    X(cmd_xpending)                                                                                \
+    X(cmd_xrange)                                                                                  \
+    X(cmd_xread)                                                                                   \
+    X(cmd_xreadgroup)                                                                              \
+    X(cmd_xrevrange)                                                                               \
+    X(cmd_xsetid)                                                                                  \
+    X(cmd_xtrim)                                                                                   \
     X(cmd_zadd)                                                                                    \
     X(cmd_zcard)                                                                                   \
     X(cmd_zcount)                                                                                  \

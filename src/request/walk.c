@@ -156,6 +156,7 @@ static enum err walk_list(struct walk *w, const struct step *s, uint8_t *base,
     if (base != NULL && s->repeats_token) memcpy(&list, base + s->row->at, sizeof list);
     enum err r = OK;
     w->counted = -1;
+    if (s->row->is_half) counted = (int64_t)(words_left(w) > 1 ? words_left(w) / 2 : 1);
     if (counted > (int64_t)words_left(w)) r = missing(w);
     if (r == OK && is_plain) return walk_plain_list(w, s, base, counted, f);
     if (r == OK) r = walk_items(w, s, &list, counted, f);

@@ -1,4 +1,5 @@
-/* export_collection: hashes, lists, sets and sorted sets in an export. KV.LIST and KV.CHANGES name
+/* export_collection: hashes, lists, sets and sorted sets in an export; streams are left out, and
+ * counted. KV.LIST and KV.CHANGES name
  * them; their elements are asked for with KV.ELEMENTS, whose pages are of one state: when a
  * collection has changed, it is read again from its beginning, and the first record of it in the
  * file takes the place of those that were written before.
@@ -80,9 +81,18 @@ static enum tool_status write_record(struct exporter *x, struct reading *g, cons
     return export_wrote(x);
 }
 
+static bool is_stream(const redisReply *r)
+{
+    return slice_eq(elements_type(r), slice_str("stream"));
+}
+
 static enum tool_status write_page(struct exporter *x, struct reading *g, const redisReply *r)
 {
     enum tool_status s = TOOL_DONE;
+    if (is_stream(r)) {
+        x->streams++;
+        return s;
+    }
     const redisReply *elements = elements_list(r);
     for (size_t at = 0; at < elements->elements && s == TOOL_DONE;) {
         size_t upto = record_upto(elements, at);
@@ -108,7 +118,7 @@ static enum tool_status read_pages(struct exporter *x, struct reading *g, enum e
         s = elements_hear(x->w, &r, end);
         freeReplyObject(page);
         page = r;
-        is_done = s != TOOL_DONE || *end != ELEMENTS_READ || elements_is_last(r);
+        is_done = s != TOOL_DONE || *end != ELEMENTS_READ || elements_is_last(r) || is_stream(r);
         if (s == TOOL_DONE && *end == ELEMENTS_READ && !export_stamp_of(r->element[0], &g->stamp)) {
             s = tool_strange("KV.ELEMENTS");
         }
@@ -155,8 +165,9 @@ static enum tool_status export_some(struct exporter *x, redisReply *const *rows,
         redisReply *r = NULL;
         s = elements_hear(x->w, &r, &end);
         bool is_page = s == TOOL_DONE && end == ELEMENTS_READ;
-        if (is_page && elements_is_last(r)) s = write_page(x, &g, r);
-        if (is_page && !elements_is_last(r)) large[large_count++] = rows[i];
+        bool is_whole = is_page && (elements_is_last(r) || is_stream(r));
+        if (is_whole) s = write_page(x, &g, r);
+        if (is_page && !is_whole) large[large_count++] = rows[i];
         /* A map of a client's that looks like one, as MessagePack only. */
         if (s == TOOL_DONE && end == ELEMENTS_OTHER && x->is_pack) s = export_plain(x, rows[i]);
         freeReplyObject(r);

@@ -9,6 +9,15 @@ static bool are_two_mistakes(const struct call *c, const struct reply *ours,
            (reply_begins(redis, "WRONGTYPE") || reply_begins(redis, "ERR no such key"));
 }
 
+/* Likewise of the words of a stream's command: Redis looks for the key and the group first, or has
+ * another mistake to tell. */
+static bool is_stream_mistake(const struct call *c, const struct reply *ours,
+                              const struct reply *redis)
+{
+    (void)redis;
+    return c->has_mistake && c->words[0].data[0] == 'X' && reply_says_error(ours);
+}
+
 static bool says_not_allowed(const struct reply *r)
 {
     if (reply_says_error(r)) return reply_begins(r, "ERR This Redis command is not allowed");
@@ -79,6 +88,11 @@ static struct deviation_row table[DEVIATION_COUNT] = {
     [DEVIATION_STORE] =
         {"ZUNIONSTORE and its like over a key of another type serve those that wait for the key",
          "Redis leaves them waiting", REPLY_KNOWN, NULL, 0},
+    [DEVIATION_STREAM] = {"a mistake in the words of a stream's command is told at once",
+                          "all arguments are read before the key and the group are", REPLY_APART,
+                          is_stream_mistake, 0},
+    [DEVIATION_GROUPS] = {"WATCH of a stream: groups that are made and destroyed change it",
+                          "they are part of it; Redis lets EXEC run", REPLY_KNOWN, NULL, 0},
     [DEVIATION_MISTAKES] = {"a mistake in the words is told before one of a key's type",
                             "all arguments are read before the first key is", REPLY_KNOWN,
                             are_two_mistakes, 0},

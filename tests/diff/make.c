@@ -156,6 +156,34 @@ static void add_time(struct maker *m, uint64_t factor)
     sequence_word(m->to, slice_str(text));
 }
 
+/* Of an entry: a new one, greater than all before, or one of those that may be there. */
+static void add_id(struct maker *m, bool is_new)
+{
+    char text[48];
+    unsigned seq = (unsigned)rng_below(&m->rng, 3);
+    uint64_t ms = is_new ? ++m->ids : rng_below(&m->rng, m->ids + 2);
+    bool has_seq = is_new || draw(m, 70);
+    if (has_seq) {
+        snprintf(text, sizeof text, "%llu-%u", (unsigned long long)ms, seq);
+    } else {
+        snprintf(text, sizeof text, "%llu", (unsigned long long)ms);
+    }
+    sequence_word(m->to, slice_str(text));
+}
+
+static void add_id_bound(struct maker *m)
+{
+    char text[64];
+    unsigned kind = (unsigned)rng_below(&m->rng, 6);
+    if (kind < 4) {
+        sequence_word(m->to, slice_str(kind % 2 == 0 ? "-" : "+"));
+        return;
+    }
+    snprintf(text, sizeof text, "%s%llu-%u", kind == 4 ? "(" : "",
+             (unsigned long long)rng_below(&m->rng, m->ids + 2), (unsigned)rng_below(&m->rng, 3));
+    sequence_word(m->to, slice_str(text));
+}
+
 /* What $ and this letter stand for. */
 static void add_word(struct maker *m, char letter)
 {
@@ -187,6 +215,9 @@ static void add_word(struct maker *m, char letter)
     case 'T': add_time(m, 1000); return;
     case 'b':
     case 'x': add_bound(m, letter == 'x'); return;
+    case 'I':
+    case 'e': add_id(m, letter == 'I'); return;
+    case 'E': add_id_bound(m); return;
     default: fprintf(stderr, "no template has $%c\n", letter); abort();
     }
 }
@@ -247,6 +278,7 @@ static const char *template_draw(struct maker *m, const struct family *f)
     for (size_t i = 0; i < f->count; i++) {
         const char *t = f->templates[i].text;
         is_there[i] = m->is_there == NULL || m->is_there(slice_of(t, strcspn(t, " ")));
+        if (m->is_watching && strncmp(t, "XGROUP", 6) == 0) is_there[i] = false;
         all += is_there[i] ? f->templates[i].weight : 0;
     }
     uint64_t at = rng_below(&m->rng, all);

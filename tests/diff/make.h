@@ -51,7 +51,9 @@ struct maker {
     unsigned generic;                       /* of 100 commands */
     bool has_one_score;                     /* else the order of members means nothing */
     bool is_faultless;                      /* makes no mistakes */
+    bool is_watching;                       /* see DEVIATION_GROUPS */
     bool (*is_there)(struct slice command); /* do both servers have it? */
+    uint64_t ids;                           /* of stream entries, given out in order */
 };
 
 /* Draws what differs. */

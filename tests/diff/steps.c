@@ -56,12 +56,14 @@ static void watched_transaction(struct maker *m)
     key = slice_str(text);
     if (is_there) say_key(m, "SETNX", key, "x");
     say_key(m, "WATCH", key, NULL);
+    m->is_watching = true;
     if (draw(m, 10)) sequence_say(m->to, 0, "UNWATCH");
     if (draw(m, 60)) command(m, 1);
     if (call_is(&m->to->calls[m->to->count - 1], "LTRIM")) m->to->count--;
     if (is_there && draw(m, 20)) command(m, 0);
     if (call_is(&m->to->calls[m->to->count - 1], "LTRIM")) m->to->count--;
     transaction(m);
+    m->is_watching = false;
 }
 
 /* ---- scripts ---- */

@@ -132,6 +132,46 @@ static const struct form lex[] = {
     {1, "ZCARD $k"},
 };
 
+/* What tells a time is left out: XPENDING of entries, XINFO STREAM FULL, XINFO CONSUMERS; as is what
+ * tells how Redis keeps entries: XINFO STREAM, and ~. XSETID changes the stream for WATCH here. */
+static const struct form stream[] = {
+    {8, "XADD $k $I {$w $v}+"},
+    {2, "XADD $k $I {$w $v}*"},
+    {1, "XADD $k NOMKSTREAM $I $w $v"},
+    {1, "XADD $k $e $w $v"},
+
+    {2, "XADD $k MAXLEN $c $I $w $v"},
+    {1, "XADD $k MAXLEN = $c $I $w $v"},
+    {1, "XADD $k MINID $e $I $w $v"},
+    {2, "XLEN $k"},
+    {3, "XRANGE $k $E $E [COUNT $p]"},
+    {1, "XRANGE $k - + [COUNT <0|-1|1>]"},
+    {2, "XREVRANGE $k $E $E [COUNT $p]"},
+    {3, "XDEL $k {$e}+"},
+    {1, "XTRIM $k MAXLEN $c"},
+    {1, "XTRIM $k MINID $e"},
+    {2, "XREAD [COUNT $p] STREAMS $k $e"},
+    {1, "XREAD STREAMS $k $k $e $e"},
+    {3, "XGROUP CREATE $k <g|h> <0|$e> [MKSTREAM]"},
+    {1, "XGROUP CREATE $k <g|h> 0 ENTRIESREAD $c"},
+    {1, "XGROUP SETID $k <g|h> <0|$e>"},
+    {1, "XGROUP DESTROY $k <g|h>"},
+    {1, "XGROUP CREATECONSUMER $k <g|h> <a|b|c>"},
+    {1, "XGROUP DELCONSUMER $k <g|h> <a|b|c>"},
+    {5, "XREADGROUP GROUP <g|h> <a|b|c> [COUNT $p] [NOACK] STREAMS $k >"},
+    {2, "XREADGROUP GROUP <g|h> <a|b|c> [COUNT $p] STREAMS $k <0|$e>"},
+    {1, "XREADGROUP GROUP g a STREAMS $k $k > >"},
+    {3, "XACK $k <g|h> {$e}+"},
+    {3, "XPENDING $k <g|h>"},
+    {2, "XCLAIM $k <g|h> <a|b|c> 0 {$e}+ [<JUSTID|FORCE>]"},
+    {1, "XCLAIM $k <g|h> <a|b|c> <0|100000> $e FORCE JUSTID RETRYCOUNT $c"},
+    {1, "XAUTOCLAIM $k <g|h> <a|b|c> 0 <0|$e> [COUNT $p] [JUSTID]"},
+    {3, "XINFO GROUPS $k"},
+    {1, "RENAME $k $k"},
+    {1, "COPY $k $k [REPLACE]"},
+    {1, "DEL $k"},
+};
+
 static const struct form generic[] = {
     {8, "DEL $k"},
     {2, "UNLINK $k $k"},
@@ -227,8 +267,8 @@ static const struct form feeding[] = {
     {                                                                                              \
 #name, name, sizeof name / sizeof name[0]                                                  \
     }
-const struct family families[] = {FAMILY(hash), FAMILY(list), FAMILY(set), FAMILY(zset),
-                                  FAMILY(lex)};
+const struct family families[] = {FAMILY(hash), FAMILY(list),   FAMILY(set),
+                                  FAMILY(zset), FAMILY(stream), FAMILY(lex)};
 const size_t family_count = sizeof families / sizeof families[0];
 const struct family family_generic = FAMILY(generic);
 const struct family family_waiting = FAMILY(waiting);

@@ -100,6 +100,23 @@ static void reply_expiry(struct resp_writer *w, int64_t expiry_ms)
     }
 }
 
+/* [id, [field, value ...]] */
+static void add_entry(struct resp_writer *w, const struct element *x)
+{
+    char text[STREAM_ID_TEXT];
+    struct slice word = {0};
+    uint64_t count = 0;
+    size_t at = 0;
+    bool is_good = stream_fields_begin(x->value, &at, &count);
+    resp_array(w, 2);
+    resp_bulk(w, slice_of(text, stream_id_write(stream_id_get(x->name.data), text)));
+    resp_array(w, is_good ? (size_t)count : 0);
+    for (uint64_t i = 0; is_good && i < count; i++) {
+        is_good = stream_fields_next(x->value, &at, &word);
+        resp_bulk(w, is_good ? word : slice_of(NULL, 0));
+    }
+}
+
 static void add(struct request *rq, struct elements_page *p, const struct element *x)
 {
     struct resp_writer w = {.out = &p->items, .proto = rq->w->proto};
@@ -117,8 +134,8 @@ static void add(struct request *rq, struct elements_page *p, const struct elemen
         reply_score(&w, x->score);
         break;
     case COLLECTION_LIST: resp_bulk(&w, x->value); break;
-    case COLLECTION_SET:
-    case COLLECTION_STREAM: resp_bulk(&w, x->name); break;
+    case COLLECTION_SET: resp_bulk(&w, x->name); break;
+    case COLLECTION_STREAM: add_entry(&w, x); break;
     }
 }
 

@@ -59,6 +59,10 @@ static enum err dump_of_collection(struct request *rq, struct slice key)
     bool is_one = false;
     buf_init(&all);
     enum err r = collection_look(rq->env->db->collections, v, key, &c, &is_one, &rq->error);
+    if (r == OK && c.head.kind == COLLECTION_STREAM) {
+        r = error_set(&rq->error, ERR_TYPE,
+                      "a stream has no dump: COPY it, or read it with XRANGE and XINFO");
+    }
     if (r == OK && c.head.is_spread) r = dump_fits(rq, c.head.bytes); /* at least */
     if (r == OK) r = collection_dump(&c, &all, &rq->error);
     elements_read(rq, v);

@@ -1,0 +1,313 @@
+/* Streams: what the comparison with Redis (test_types_redis.c) does not see: clients that wait,
+ * many entries, ids that the clock gives, and what is there after a kill. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "group.h"
+
+static redisContext *c, *d, *other;
+
+static int start(void **state)
+{
+    (void)state;
+    group_opens(&c, &d, &other, NULL);
+    server = testserver_start_with("--enable-debug-command", "yes", NULL);
+    return 0;
+}
+
+static long long blocked(void)
+{
+    static const char name[] = "blocked_clients:";
+    const char *at = strstr(ask(c, "INFO clients"), name);
+    assert_non_null(at);
+    return strtoll(at + strlen(name), NULL, 10);
+}
+
+/* Sends, and goes on once the client waits. */
+static void wait_with(redisContext *waiting, const char *command)
+{
+    long long before = blocked();
+    int is_sent = 0;
+    say(waiting, command);
+    while (!is_sent) assert_int_equal(redisBufferWrite(waiting, &is_sent), REDIS_OK);
+    while (blocked() == before) testserver_pause();
+}
+
+static void add_many(const char *key, int count)
+{
+    for (int i = 1; i <= count; i++) say(c, "XADD %s %d-0 n %d", key, i, i);
+    for (int i = 1; i <= count; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "%d-0", i);
+        expect_next(c, id);
+    }
+}
+
+/* ---- waiting ---- */
+
+static void all_who_read_get_what_is_added(void **state)
+{
+    (void)state;
+    expect(c, "1-0", "XADD s 1-0 a 1");
+    wait_with(d, "XREAD BLOCK 0 STREAMS none s 0 $");
+    wait_with(other, "XREAD BLOCK 0 COUNT 1 STREAMS s 1");
+    expect(c, "2-0", "XADD s 2-0 b 2");
+    expect_next(d, "[[s [[2-0 [b 2]]]]]");
+    expect_next(other, "[[s [[2-0 [b 2]]]]]");
+    expect(c, ":2", "XLEN s");
+}
+
+/* What $ stood for when the client began to wait, whatever wakes it in between. */
+static void the_last_id_is_that_of_the_beginning(void **state)
+{
+    (void)state;
+    expect(c, "+OK", "ACL SETUSER reader reset on >x ~s +@all");
+    expect(d, "+OK", "AUTH reader x");
+    expect(c, "1-0", "XADD s 1-0 a 1");
+    wait_with(d, "XREAD BLOCK 0 STREAMS s $");
+    say(c, "ACL SETUSER reader ~t");
+    say(c, "XADD s 2-0 b 2");
+    expect_next(c, "+OK");
+    expect_next(c, "2-0");
+    expect_next(d, "[[s [[2-0 [b 2]]]]]");
+}
+
+static void of_a_group_who_waits_longest_gets_it(void **state)
+{
+    (void)state;
+    expect(c, "+OK", "XGROUP CREATE s g 0 MKSTREAM");
+    wait_with(d, "XREADGROUP GROUP g ann COUNT 1 BLOCK 0 STREAMS s >");
+    wait_with(other, "XREADGROUP GROUP g bob BLOCK 0 STREAMS s >");
+    expect(c, "1-0", "XADD s 1-0 a 1");
+    expect_next(d, "[[s [[1-0 [a 1]]]]]");
+    expect(c, "2-0", "XADD s 2-0 b 2");
+    expect_next(other, "[[s [[2-0 [b 2]]]]]");
+    expect(c, "[:2 1-0 2-0 [[ann 1] [bob 1]]]", "XPENDING s g");
+}
+
+static void who_waits_for_a_group_that_goes_is_told(void **state)
+{
+    static const char *const ends[] = {"XGROUP DESTROY s g", "DEL s", "SET s x"};
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        expect(c, ":*", "DEL s");
+        expect(c, "+OK", "XGROUP CREATE s g 0 MKSTREAM");
+        wait_with(d, "XREADGROUP GROUP g ann BLOCK 0 STREAMS s >");
+        expect(c, "*", ends[i]);
+        expect_next(d, i < 2 ? "-NOGROUP *" : "-WRONGTYPE *");
+    }
+}
+
+static void a_wait_ends_in_time_and_not_in_transactions(void **state)
+{
+    (void)state;
+    expect(c, "(nil)", "XREAD BLOCK 5 STREAMS s $");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "XREAD BLOCK 0 STREAMS s $");
+    expect(c, "+QUEUED", "XADD s 1-0 a 1");
+    expect(c, "+QUEUED", "XREAD BLOCK 0 STREAMS s 0");
+    expect(c, "[(nil) 1-0 [[s [[1-0 [a 1]]]]]]", "EXEC");
+    expect(c, "(nil)", "EVAL %s 0", "return redis.call('XREAD', 'BLOCK', 0, 'STREAMS', 's', '$')");
+}
+
+/* ---- ids ---- */
+
+static void ids_of_the_clock_only_grow(void **state)
+{
+    (void)state;
+    expect(c, "99999999999999-7", "XADD s 99999999999999-7 a 1");
+    expect(c, "99999999999999-8", "XADD s * a 1");
+    expect(c, "99999999999999-9", "XADD s 99999999999999-* a 1");
+    expect(c, "*-0", "XADD t * a 1");
+    expect(c, "18446744073709551615-18446744073709551615",
+           "XADD u 18446744073709551615-18446744073709551615 a 1");
+    expect(c, "-ERR The stream has exhausted the last possible ID*", "XADD u * a 1");
+}
+
+/* Also of a stream that is empty: its rows may have been forgotten as a range. */
+static void ids_do_not_come_back(void **state)
+{
+    (void)state;
+    add_many("s", 1500);
+    expect(c, ":1500", "XTRIM s MAXLEN 0");
+    expect(c, "-ERR The ID specified in XADD is equal or smaller*", "XADD s 700-0 a 1");
+    expect(c, "-ERR The ID specified in XSETID is smaller*", "XSETID s 700-0");
+    expect(c, "1501-0", "XADD s 1501-0 a 1");
+    expect(c, "[[1501-0 [a 1]]]", "XRANGE s - +");
+}
+
+/* ---- many entries ---- */
+
+static void a_trim_removes_what_it_says(void **state)
+{
+    enum { MANY = 3000 };
+    (void)state;
+    add_many("s", MANY);
+    expect(c, ":10", "XTRIM s MAXLEN 2990");  /* one by one */
+    expect(c, ":1500", "XTRIM s MINID 1511"); /* as a range */
+    expect(c, ":0", "XTRIM s MAXLEN ~ 1400"); /* too few */
+    expect(c, ":100", "XTRIM s MAXLEN ~ 1390 LIMIT 100");
+    expect(c, ":1390", "XLEN s");
+    expect(c, "[[1611-0 [n 1611]]]", "XRANGE s - + COUNT 1");
+    expect(c, "[[3000-0 [n 3000]]]", "XREVRANGE s + - COUNT 1");
+    expect(c, "*first-entry [1611-0 [n 1611]] last-entry [3000-0 [n 3000]]]", "XINFO STREAM s");
+    group_again(true);
+    expect(c, ":1390", "XLEN s");
+    expect(c, "[[1611-0 [n 1611]]]", "XRANGE s - + COUNT 1");
+    expect(c, "3001-0", "XADD s MAXLEN 2 3001-0 n 3001");
+    expect(c, "[[3000-0 [n 3000]] [3001-0 [n 3001]]]", "XRANGE s - +");
+}
+
+/* More than is told in one turn. */
+static void a_long_range_is_whole(void **state)
+{
+    enum { MANY = 5000 };
+    (void)state;
+    add_many("s", MANY);
+    redisReply *r = ask_reply(c, "XRANGE s - +");
+    assert_int_equal(r->elements, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "%zu-0", i + 1);
+        assert_string_equal(r->element[i]->element[0]->str, id);
+    }
+    freeReplyObject(r);
+    r = ask_reply(c, "XREAD STREAMS s 0");
+    assert_int_equal(r->element[0]->element[1]->elements, MANY);
+    freeReplyObject(r);
+}
+
+/* ---- groups ---- */
+
+static void what_is_pending_outlives_a_kill(void **state)
+{
+    (void)state;
+    add_many("s", 5);
+    expect(c, "+OK", "XGROUP CREATE s g 0");
+    expect(c, "[[s [[1-0 *] [2-0 *]]]]", "XREADGROUP GROUP g ann COUNT 2 STREAMS s >");
+    expect(c, "[[s [[3-0 *]]]]", "XREADGROUP GROUP g bob COUNT 1 STREAMS s >");
+    expect(c, ":1", "XACK s g 1-0");
+    group_again(true);
+    expect(c, "[:2 2-0 3-0 [[ann 1] [bob 1]]]", "XPENDING s g");
+    expect(c, "[[2-0 ann :* :1]]", "XPENDING s g - + 10 ann");
+    expect(c, "[[s [[4-0 *] [5-0 *]]]]", "XREADGROUP GROUP g ann STREAMS s >");
+    expect(c, "[0-0 [2-0 3-0 4-0 5-0] []]", "XAUTOCLAIM s g carl 0 - JUSTID");
+    expect(c, "[:4 2-0 5-0 [[carl 4]]]", "XPENDING s g");
+    expect(c, ":4", "XGROUP DELCONSUMER s g carl");
+    expect(c, "[:0 (nil) (nil) (nil)]", "XPENDING s g");
+}
+
+/* A group, and a consumer, that are made again share nothing with what was there. */
+static void what_is_made_again_begins_anew(void **state)
+{
+    (void)state;
+    add_many("s", 3);
+    for (int i = 0; i < 3; i++) {
+        expect(c, "+OK", "XGROUP CREATE s g 0");
+        expect(c, "[:0 (nil) (nil) (nil)]", "XPENDING s g");
+        expect(c, "[[s [[1-0 *] [2-0 *] [3-0 *]]]]", "XREADGROUP GROUP g ann STREAMS s >");
+        expect(c, "[:3 1-0 3-0 [[ann 3]]]", "XPENDING s g");
+        if (i == 1) {
+            expect(c, ":3", "XGROUP DELCONSUMER s g ann");
+            expect(c, "[[s []]]", "XREADGROUP GROUP g ann STREAMS s 0");
+        }
+        expect(c, ":1", "XGROUP DESTROY s g");
+    }
+}
+
+/* A copy has all of it, and is another stream. */
+static void a_copy_has_its_groups(void **state)
+{
+    (void)state;
+    add_many("s", 3);
+    expect(c, "+OK", "XGROUP CREATE s g 0");
+    expect(c, "*", "XREADGROUP GROUP g ann COUNT 2 STREAMS s >");
+    expect(c, ":1", "COPY s t");
+    expect(c, ":2", "XACK s g 1-0 2-0");
+    expect(c, ":3", "XTRIM s MAXLEN 0");
+    expect(c, "[[1-0 *] [2-0 *] [3-0 *]]", "XRANGE t - +");
+    expect(c, "[:2 1-0 2-0 [[ann 2]]]", "XPENDING t g");
+    expect(c, "+OK", "RENAME t u");
+    expect(c, "[[u [[3-0 *]]]]", "XREADGROUP GROUP g bob STREAMS u >");
+    expect(c, ":1", "DEL s");
+    expect(c, "+OK", "XGROUP CREATE empty g $ MKSTREAM");
+    expect(c, ":1", "COPY empty other");
+    expect(c, ":0", "XLEN other");
+    expect(c, "[[name g *]]", "XINFO GROUPS other");
+}
+
+/* What was trimmed as a range is removed from the disk later, and is met by nothing until then. */
+static void what_was_trimmed_is_not_met(void **state)
+{
+    (void)state;
+    add_many("s", 1500);
+    expect(c, "+OK", "XGROUP CREATE s g 0");
+    expect(c, "*", "XREADGROUP GROUP g ann COUNT 3 STREAMS s >");
+    expect(c, ":3", "XGROUP DELCONSUMER s g ann");
+    expect(c, ":1498", "XTRIM s MAXLEN 2");
+    expect(c, ":1", "COPY s t");
+    expect(c, "[[1499-0 *] [1500-0 *]]", "XRANGE t - +");
+    expect(c, "[@ stream :2 (nil) 0 [[1499-0 *] [1500-0 *]]]", "KV.ELEMENTS ['s']");
+    expect(c, ":2", "XTRIM s MAXLEN 0");
+    expect(c, "[@ stream :0 (nil) 0 []]", "KV.ELEMENTS ['s']");
+    expect(c, ":1", "COPY s t REPLACE");
+    expect(c, ":0", "XLEN t");
+    expect(c, "[]", "XRANGE t - +");
+    expect(c, "[[name g *]]", "XINFO GROUPS t");
+}
+
+/* A transaction happens whole, or not at all. */
+static void a_transaction_takes_all_of_it_back(void **state)
+{
+    (void)state;
+    add_many("s", 2);
+    expect(c, "+OK", "XGROUP CREATE s g 0");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "XADD s 3-0 n 3");
+    expect(c, "+QUEUED", "XREADGROUP GROUP g ann STREAMS s >");
+    expect(c, "+QUEUED", "XADD s 3-0 n 3");
+    expect(c, "-EXECABORT *", "EXEC");
+    expect(c, ":2", "XLEN s");
+    expect(c, "[:0 (nil) (nil) (nil)]", "XPENDING s g");
+    expect(c, "[[name g consumers :0 *]]", "XINFO GROUPS s");
+}
+
+static void what_a_stream_cannot_do_is_said(void **state)
+{
+    (void)state;
+    expect(c, "1-0", "XADD s 1-0 a 1");
+    expect(c, "-WRONGTYPE a stream has no dump*", "DUMP s");
+    expect(c, "-WRONGTYPE *", "LPUSH s x");
+    expect(c, "{'$collection':{'type':'stream','length':1}}", "KV.GET ['s']");
+    expect(c, "[@ stream :1 (nil) 0 [[1-0 [a 1]]]]", "KV.ELEMENTS ['s']");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
+    const struct CMUnitTest tests[] = {
+        TEST(all_who_read_get_what_is_added),
+        TEST(the_last_id_is_that_of_the_beginning),
+        TEST(of_a_group_who_waits_longest_gets_it),
+        TEST(who_waits_for_a_group_that_goes_is_told),
+        TEST(a_wait_ends_in_time_and_not_in_transactions),
+        TEST(ids_of_the_clock_only_grow),
+        TEST(ids_do_not_come_back),
+        TEST(a_trim_removes_what_it_says),
+        TEST(a_long_range_is_whole),
+        TEST(what_is_pending_outlives_a_kill),
+        TEST(what_is_made_again_begins_anew),
+        TEST(a_copy_has_its_groups),
+        TEST(what_was_trimmed_is_not_met),
+        TEST(a_transaction_takes_all_of_it_back),
+        TEST(what_a_stream_cannot_do_is_said),
+    };
+    return cmocka_run_group_tests(tests, start, group_stop);
+}
