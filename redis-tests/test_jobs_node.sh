@@ -1,0 +1,25 @@
+#!/bin/bash
+# Libraries of npm that keep jobs and limits in Redis's lists, sets, sorted sets and hashes (redis-tests/jobs_node):
+# 1,000 jobs by worker processes, and the server is killed with -9 meanwhile. BullMQ is not here: it needs streams.
+export HTTP=1 RELEASE=1 # it is the libraries that are tested here
+. "$(dirname "$0")/server.sh"
+. "$(dirname "$0")/libraries.sh"
+. "$(dirname "$0")/connect.sh"
+
+home=$scratch/jobs_node
+
+install_jobs_node() {
+    has_node_20 "job queues of npm" &&
+        fetched "job queues of npm" build/jobs-node redis-tests/jobs_node/package.json fetch_node &&
+        cp redis-tests/steps.mjs "$scratch/" && cp -r redis-tests/jobs_node "$home" &&
+        ln -s "$PWD/build/jobs-node/node_modules" "$home/"
+}
+
+install_jobs_node || finish
+
+start_server
+for library in bull; do
+    talk 120 node "$home/$library.js" "$port"
+done
+stop_server
+finish
