@@ -18,7 +18,7 @@ install_jobs_node() {
 install_jobs_node || finish
 
 start_server
-for library in bull bee_queue rsmq; do
+for library in bull bee_queue rsmq bottleneck; do
     talk 120 node "$home/$library.js" "$port"
 done
 stop_server
