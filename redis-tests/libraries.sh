@@ -9,6 +9,8 @@
 #   install_gui_node  what redis-tests/gui/package.json names: it is found from $gui_home, a copy of that folder
 #   install_ecosystem_python  what its requirements.txt names: $ecosystem_python is an interpreter
 #                   that has it
+#   install_jobs_python  likewise what redis-tests/jobs/requirements.txt names, for $jobs_python; requirements_arq.txt,
+#                   for $arq_python: arq cannot do with the others' redis-py
 #   build_helpers   the helpers for TypeScript (clients/typescript), compiled into $typescript_home
 #   build_go        go-redis and rueidis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program
 #                   for Sentinel, of $go_cache that for rueidis's cache
@@ -25,6 +27,8 @@ node_home=$scratch/node
 ecosystem_home=$scratch/ecosystem
 gui_home=$scratch/gui
 ecosystem_python=$PWD/build/ecosystem-python/env/bin/python
+jobs_python=$PWD/build/jobs-python/env/bin/python
+arq_python=$PWD/build/arq-python/env/bin/python
 typescript_home=$scratch/typescript
 go_tls=("$PWD/build/clients/go/tls")
 go_sentinel=("$PWD/build/clients/go/sentinel-client")
@@ -123,6 +127,12 @@ install_ecosystem_python() {
     has "libraries of PyPI" python3 &&
         fetched "libraries of PyPI" build/ecosystem-python redis-tests/ecosystem/requirements.txt \
             fetch_python
+}
+
+install_jobs_python() {
+    has "job queues of PyPI" python3 &&
+        fetched "job queues of PyPI" build/jobs-python redis-tests/jobs/requirements.txt fetch_python &&
+        fetched arq build/arq-python redis-tests/jobs/requirements_arq.txt fetch_python
 }
 
 build_helpers() {
