@@ -54,18 +54,24 @@ static struct slice value_of(struct collection *c, const uint64_t *numbers, size
     return slice_of(p, 8 * count + name.len);
 }
 
-/* *found false: there is no row. The name is in the arena. */
-static enum err read_row(struct collection *c, struct slice key, uint64_t *numbers, size_t count,
-                         struct slice *name, bool *found, struct error *e)
+/* What a row says: its numbers and its name, which is in the arena. */
+struct said {
+    bool found; /* else there is no such row */
+    uint64_t n[GROUP_NUMBERS];
+    struct slice name;
+};
+
+static enum err read_row(struct collection *c, struct slice key, size_t count, struct said *out,
+                         struct error *e)
 {
     struct entry row;
     enum err r = collection_row(c, key, &row, e);
-    *found = r == OK && row.exists;
-    if (!*found) return r;
+    out->found = r == OK && row.exists;
+    if (!out->found) return r;
     if (row.value.len < 8 * count) return collection_damaged(c, e);
-    for (size_t i = 0; i < count; i++) numbers[i] = get_u64(row.value.data + 8 * i);
-    *name = arena_copy(c->view->arena,
-                       slice_of(row.value.data + 8 * count, row.value.len - 8 * count));
+    for (size_t i = 0; i < count; i++) out->n[i] = get_u64(row.value.data + 8 * i);
+    struct slice name = slice_of(row.value.data + 8 * count, row.value.len - 8 * count);
+    out->name = arena_copy(c->view->arena, name);
     return OK;
 }
 
@@ -176,12 +182,12 @@ static struct stream_group group_of(const uint64_t *n, struct slice name)
 enum err group_find(struct collection *c, struct slice name, bool *found, struct stream_group *out,
                     struct error *e)
 {
-    uint64_t n[GROUP_NUMBERS] = {0};
-    struct slice whole;
+    struct said said;
     *found = false;
     if (!c->exists || c->head.stream.groups == 0) return OK;
-    enum err r = read_row(c, group_row(c, name), n, GROUP_NUMBERS, &whole, found, e);
-    if (r == OK && *found) *out = group_of(n, whole);
+    enum err r = read_row(c, group_row(c, name), GROUP_NUMBERS, &said, e);
+    *found = r == OK && said.found;
+    if (*found) *out = group_of(said.n, said.name);
     return r;
 }
 
@@ -258,25 +264,22 @@ static struct stream_consumer consumer_of(uint64_t number, const uint64_t *n, st
 enum err consumer_get(struct collection *c, const struct stream_group *g, uint64_t number,
                       struct stream_consumer *out, struct error *e)
 {
-    uint64_t n[CONSUMER_NUMBERS];
-    struct slice name;
-    bool found = false;
-    enum err r = read_row(c, consumer_row(c, g->number, number), n, CONSUMER_NUMBERS, &name, &found,
-                          e);
-    if (r == OK && !found) r = collection_damaged(c, e);
-    if (r == OK) *out = consumer_of(number, n, name);
+    struct said said;
+    enum err r = read_row(c, consumer_row(c, g->number, number), CONSUMER_NUMBERS, &said, e);
+    if (r == OK && !said.found) r = collection_damaged(c, e);
+    if (r == OK) *out = consumer_of(number, said.n, said.name);
     return r;
 }
 
 enum err consumer_find(struct collection *c, const struct stream_group *g, struct slice name,
                        bool *found, struct stream_consumer *out, struct error *e)
 {
-    uint64_t number = 0;
-    struct slice rest;
+    struct said said;
     *found = false;
     if (g->consumers_made == 0) return OK;
-    enum err r = read_row(c, name_row(c, g->number, name), &number, 1, &rest, found, e);
-    return r == OK && *found ? consumer_get(c, g, number, out, e) : r;
+    enum err r = read_row(c, name_row(c, g->number, name), 1, &said, e);
+    *found = r == OK && said.found;
+    return *found ? consumer_get(c, g, said.n[0], out, e) : r;
 }
 
 void consumer_save(struct collection *c, const struct stream_group *g,
@@ -364,15 +367,16 @@ enum err consumers_list(struct collection *c, const struct stream_group *g,
 enum err pending_find(struct collection *c, const struct stream_group *g, struct stream_id id,
                       bool *found, struct stream_pending *out, struct error *e)
 {
-    uint64_t n[PENDING_NUMBERS];
-    struct slice rest;
+    struct said said;
     *found = false;
     if (g->pending == 0) return OK;
-    enum err r = read_row(c, pending_row(c, g->number, id), n, PENDING_NUMBERS, &rest, found, e);
-    if (r == OK && *found) {
-        *out = (struct stream_pending){
-            .id = id, .consumer = n[0], .delivered_ms = (int64_t)n[1], .deliveries = n[2]};
-    }
+    enum err r = read_row(c, pending_row(c, g->number, id), PENDING_NUMBERS, &said, e);
+    *found = r == OK && said.found;
+    if (!*found) return r;
+    *out = (struct stream_pending){.id = id,
+                                   .consumer = said.n[0],
+                                   .delivered_ms = (int64_t)said.n[1],
+                                   .deliveries = said.n[2]};
     return r;
 }
 

@@ -1,5 +1,5 @@
-/* group: the consumer groups of a stream: how far each has read, its consumers, and the entries that
- * were delivered and not acknowledged yet ("pending").
+/* group: the consumer groups of a stream: how far each has read, its consumers, and the entries
+ * that were delivered and not acknowledged yet ("pending").
  *
  *   row                            value (numbers of 8 bytes)
  *   g  name                        number, last id (2), entries read (-1: not known), pending,
@@ -92,8 +92,8 @@ void pending_save(struct collection *c, const struct stream_group *g,
                   const struct stream_pending *p, uint64_t was);
 void pending_remove(struct collection *c, const struct stream_group *g,
                     const struct stream_pending *p);
-/* Up to `max` of the group, or of one consumer (not 0), with ids from `from` to `to`, both included,
- * in the arena. `max` at most COLLECTION_ROWS_MAX. */
+/* Up to `max` of the group, or of one consumer (not 0), with ids from `from` to `to`, both
+ * included, in the arena. `max` at most COLLECTION_ROWS_MAX. */
 struct pending_range {
     uint64_t consumer;
     struct stream_id from, to;

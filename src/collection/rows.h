@@ -7,7 +7,7 @@
  *   zset    m  member                                                        score (8)
  *           s  score in order (8), member                                    1 if the score is -0
  *   list    i  position (8)                                                  the element
- *   stream  e  id (16)                                                       fields (codec/stream.h)
+ *   stream  e  id (16)                                                       fields of the entry
  *           g  group's name                                                  group.c has these:
  *           c  group's number (8), consumer's number (8)
  *           n  group's number, consumer's name
@@ -84,7 +84,8 @@ struct slice row_value_of_member(struct arena *arena, enum collection_kind kind,
                                  const struct element *x);
 struct slice row_value_of_score(struct arena *arena, const struct element *x);
 
-/* What a row of a kind says (tags f, m, s, i and e), borrowed from key and value. False: damaged. */
+/* What a row of a kind says (tags f, m, s, i and e), borrowed from key and value. False: it is
+ * damaged. */
 bool row_read(enum collection_kind kind, struct slice key, const struct entry *row,
               struct element *out);
 /* The position of a row i; the time of a row t. */

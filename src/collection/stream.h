@@ -1,11 +1,11 @@
-/* stream: the entries of a stream, each a row by its id, which only grows. A stream is there with no
- * entry too, and always spread. Its groups are in group.h.
+/* stream: the entries of a stream, each a row by its id, which only grows. A stream is there with
+ * no entry too, and always spread. Its groups are in group.h.
  *
  * Invariants:
- *   1. head.stream.last is at least the id of every entry that there ever was: no id comes back, so
- *      that ranges of ids may be forgotten
- *   2. head.stream.first is the id of the first entry; zeros when there is none: a walk begins there
- *      and not among the tombstones of what was trimmed
+ *   1. head.stream.last is at least the id of every entry that there ever was: no id comes back,
+ *      so that ranges of ids may be forgotten
+ *   2. head.stream.first is the id of the first entry; zeros when there is none: a walk begins
+ *      there and not among the tombstones of what was trimmed
  */
 #ifndef COLLECTION_STREAM_H
 #define COLLECTION_STREAM_H

@@ -33,7 +33,8 @@ static const struct element *sorted_items(const struct collection *c)
     return copy;
 }
 
-/* Where all of it begins: of a stream at its first entry, since what was trimmed may still be met. */
+/* Where all of it begins: of a stream at its first entry, since what was trimmed may still be met.
+ */
 static struct slice start_of(const struct collection *c, const struct element_rows *rows,
                              enum row_tag tag)
 {
