@@ -22,24 +22,6 @@ static int start(void **state)
     return 0;
 }
 
-static long long blocked(void)
-{
-    static const char name[] = "blocked_clients:";
-    const char *at = strstr(ask(c, "INFO clients"), name);
-    assert_non_null(at);
-    return strtoll(at + strlen(name), NULL, 10);
-}
-
-/* Sends, and goes on once the client waits. */
-static void wait_with(redisContext *waiting, const char *command)
-{
-    long long before = blocked();
-    int is_sent = 0;
-    say(waiting, command);
-    while (!is_sent) assert_int_equal(redisBufferWrite(waiting, &is_sent), REDIS_OK);
-    while (blocked() == before) testserver_pause();
-}
-
 static void add_many(const char *key, int count)
 {
     for (int i = 1; i <= count; i++) say(c, "XADD %s %d-0 n %d", key, i, i);
@@ -56,8 +38,8 @@ static void all_who_read_get_what_is_added(void **state)
 {
     (void)state;
     expect(c, "1-0", "XADD s 1-0 a 1");
-    wait_with(d, "XREAD BLOCK 0 STREAMS none s 0 $");
-    wait_with(other, "XREAD BLOCK 0 COUNT 1 STREAMS s 1");
+    say_and_wait(d, c, "XREAD BLOCK 0 STREAMS none s 0 $");
+    say_and_wait(other, c, "XREAD BLOCK 0 COUNT 1 STREAMS s 1");
     expect(c, "2-0", "XADD s 2-0 b 2");
     expect_next(d, "[[s [[2-0 [b 2]]]]]");
     expect_next(other, "[[s [[2-0 [b 2]]]]]");
@@ -71,7 +53,7 @@ static void the_last_id_is_that_of_the_beginning(void **state)
     expect(c, "+OK", "ACL SETUSER reader reset on >x ~s +@all");
     expect(d, "+OK", "AUTH reader x");
     expect(c, "1-0", "XADD s 1-0 a 1");
-    wait_with(d, "XREAD BLOCK 0 STREAMS s $");
+    say_and_wait(d, c, "XREAD BLOCK 0 STREAMS s $");
     say(c, "ACL SETUSER reader ~t");
     say(c, "XADD s 2-0 b 2");
     expect_next(c, "+OK");
@@ -83,8 +65,8 @@ static void of_a_group_who_waits_longest_gets_it(void **state)
 {
     (void)state;
     expect(c, "+OK", "XGROUP CREATE s g 0 MKSTREAM");
-    wait_with(d, "XREADGROUP GROUP g ann COUNT 1 BLOCK 0 STREAMS s >");
-    wait_with(other, "XREADGROUP GROUP g bob BLOCK 0 STREAMS s >");
+    say_and_wait(d, c, "XREADGROUP GROUP g ann COUNT 1 BLOCK 0 STREAMS s >");
+    say_and_wait(other, c, "XREADGROUP GROUP g bob BLOCK 0 STREAMS s >");
     expect(c, "1-0", "XADD s 1-0 a 1");
     expect_next(d, "[[s [[1-0 [a 1]]]]]");
     expect(c, "2-0", "XADD s 2-0 b 2");
@@ -99,7 +81,7 @@ static void who_waits_for_a_group_that_goes_is_told(void **state)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         expect(c, ":*", "DEL s");
         expect(c, "+OK", "XGROUP CREATE s g 0 MKSTREAM");
-        wait_with(d, "XREADGROUP GROUP g ann BLOCK 0 STREAMS s >");
+        say_and_wait(d, c, "XREADGROUP GROUP g ann BLOCK 0 STREAMS s >");
         expect(c, "*", ends[i]);
         expect_next(d, i < 2 ? "-NOGROUP *" : "-WRONGTYPE *");
     }

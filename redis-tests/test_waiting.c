@@ -23,29 +23,6 @@ static int start(void **state)
     return 0;
 }
 
-static void send_now(redisContext *to, const char *command)
-{
-    int is_sent = 0;
-    say(to, command);
-    while (!is_sent) assert_int_equal(redisBufferWrite(to, &is_sent), REDIS_OK);
-}
-
-static long long blocked(void)
-{
-    static const char name[] = "blocked_clients:";
-    const char *at = strstr(ask(c, "INFO clients"), name);
-    assert_non_null(at);
-    return strtoll(at + strlen(name), NULL, 10);
-}
-
-/* Sends, and goes on once the client waits. */
-static void wait_with(redisContext *waiting, const char *command)
-{
-    long long before = blocked();
-    send_now(waiting, command);
-    while (blocked() == before) testserver_pause();
-}
-
 static void as_user(redisContext *client)
 {
     expect(c, "+OK", "ACL SETUSER worker reset on >x ~l* +@all");
@@ -56,7 +33,7 @@ static void rights_that_went_before_take_nothing(void **state)
 {
     (void)state;
     as_user(d);
-    wait_with(d, "BLPOP l 0");
+    say_and_wait(d, c, "BLPOP l 0");
     say(c, "ACL SETUSER worker resetkeys");
     say(c, "RPUSH l x");
     expect_next(c, "+OK");
@@ -69,7 +46,7 @@ static void rights_that_go_afterwards_do_not_lose_what_was_taken(void **state)
 {
     (void)state;
     as_user(d);
-    wait_with(d, "BLPOP l 0");
+    say_and_wait(d, c, "BLPOP l 0");
     say(c, "RPUSH l x");
     say(c, "ACL SETUSER worker resetkeys");
     expect_next(c, ":1");
@@ -84,7 +61,7 @@ static void an_end_that_came_before_takes_nothing(void **state)
     (void)state;
     for (int is_error = 0; is_error < 2; is_error++) {
         long long id = ask_integer(d, "CLIENT ID");
-        wait_with(d, "BLPOP l 0");
+        say_and_wait(d, c, "BLPOP l 0");
         snprintf(command, sizeof command, "CLIENT UNBLOCK %lld%s", id, is_error ? " ERROR" : "");
         say(c, command);
         say(c, "RPUSH l x");
@@ -101,7 +78,7 @@ static void a_database_that_goes_afterwards_does_not_lose_what_was_taken(void **
     expect(c, ":*", "KV.DB CREATE shop");
     expect(d, "+OK", "SELECT shop");
     expect(c, "+OK", "SELECT shop");
-    wait_with(d, "BLPOP l 0");
+    say_and_wait(d, c, "BLPOP l 0");
     expect(c, "+OK", "SELECT shop");
     say(c, "RPUSH l x");
     say(c, "KV.DB DROP shop");
@@ -114,8 +91,8 @@ static void a_database_that_goes_afterwards_does_not_lose_what_was_taken(void **
 static void who_came_first_is_served_first(void **state)
 {
     (void)state;
-    wait_with(d, "BLPOP a l 0");
-    wait_with(other, "BRPOP l 0");
+    say_and_wait(d, c, "BLPOP a l 0");
+    say_and_wait(other, c, "BRPOP l 0");
     expect(c, ":3", "RPUSH l 1 2 3");
     expect_next(d, "[l 1]");
     expect_next(other, "[l 3]");
@@ -126,7 +103,7 @@ static void who_came_first_is_served_first(void **state)
 static void it_is_served_before_the_next_command(void **state)
 {
     (void)state;
-    wait_with(d, "BLPOP l 0");
+    say_and_wait(d, c, "BLPOP l 0");
     say(c, "RPUSH l x");
     say(c, "LLEN l");
     expect_next(c, ":1");
@@ -143,9 +120,9 @@ static void many_are_served_before_the_next_command(void **state)
     assert_non_null(waiting);
     for (int i = 0; i < CLIENTS; i++) {
         waiting[i] = testserver_connect(server);
-        send_now(waiting[i], "BLPOP l 0");
+        say_now(waiting[i], "BLPOP l 0");
     }
-    while (blocked() < CLIENTS) testserver_pause();
+    while (blocked_clients(c) < CLIENTS) testserver_pause();
     char *push = malloc(CLIENTS * 2 + 16);
     int len = sprintf(push, "RPUSH l");
     for (int i = 0; i < CLIENTS; i++) len += sprintf(push + len, " x");
