@@ -182,7 +182,7 @@ static struct stream_group group_of(const uint64_t *n, struct slice name)
 enum err group_find(struct collection *c, struct slice name, bool *found, struct stream_group *out,
                     struct error *e)
 {
-    struct said said;
+    struct said said = {0};
     *found = false;
     if (!c->exists || c->head.stream.groups == 0) return OK;
     enum err r = read_row(c, group_row(c, name), GROUP_NUMBERS, &said, e);
@@ -264,7 +264,7 @@ static struct stream_consumer consumer_of(uint64_t number, const uint64_t *n, st
 enum err consumer_get(struct collection *c, const struct stream_group *g, uint64_t number,
                       struct stream_consumer *out, struct error *e)
 {
-    struct said said;
+    struct said said = {0};
     enum err r = read_row(c, consumer_row(c, g->number, number), CONSUMER_NUMBERS, &said, e);
     if (r == OK && !said.found) r = collection_damaged(c, e);
     if (r == OK) *out = consumer_of(number, said.n, said.name);
@@ -274,7 +274,7 @@ enum err consumer_get(struct collection *c, const struct stream_group *g, uint64
 enum err consumer_find(struct collection *c, const struct stream_group *g, struct slice name,
                        bool *found, struct stream_consumer *out, struct error *e)
 {
-    struct said said;
+    struct said said = {0};
     *found = false;
     if (g->consumers_made == 0) return OK;
     enum err r = read_row(c, name_row(c, g->number, name), 1, &said, e);
@@ -367,7 +367,7 @@ enum err consumers_list(struct collection *c, const struct stream_group *g,
 enum err pending_find(struct collection *c, const struct stream_group *g, struct stream_id id,
                       bool *found, struct stream_pending *out, struct error *e)
 {
-    struct said said;
+    struct said said = {0};
     *found = false;
     if (g->pending == 0) return OK;
     enum err r = read_row(c, pending_row(c, g->number, id), PENDING_NUMBERS, &said, e);

@@ -167,7 +167,7 @@ static enum err xadd_change(struct request *rq, struct view *v, void *arg)
     struct xadd *a = arg;
     struct collection c;
     struct buf fields;
-    struct stream_id id;
+    struct stream_id id = {0};
     a->is_added = false;
     enum err r = stream_open(rq, v, a->key, &c);
     if (r != OK || (!c.exists && a->makes_none)) return r;
