@@ -125,6 +125,32 @@ static void ids_do_not_come_back(void **state)
     expect(c, "[[1501-0 [a 1]]]", "XRANGE s - +");
 }
 
+/* What is forgotten is removed in the background: by then all that was added later must be out of
+ * its way. */
+static void cleaned(void)
+{
+    group_again(false);
+    while (strstr(ask(c, "INFO store"), "store_cleaning:0") == NULL) testserver_pause();
+}
+
+static void what_is_added_after_a_trim_stays(void **state)
+{
+    (void)state;
+    add_many("s", 1500);
+    expect(c, ":1500", "XTRIM s MAXLEN 0");
+    expect(c, "1501-0", "XADD s 1501-0 a 1");
+    add_many("t", 1500);
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "XTRIM t MAXLEN 0");
+    expect(c, "+QUEUED", "XADD t 1501-0 a 1");
+    expect(c, "[:1500 1501-0]", "EXEC");
+    for (int i = 0; i < 2; i++) {
+        expect(c, "[[1501-0 [a 1]]]", "XRANGE s - +");
+        expect(c, "[[1501-0 [a 1]]]", "XRANGE t - +");
+        cleaned();
+    }
+}
+
 /* ---- many entries ---- */
 
 static void a_trim_removes_what_it_says(void **state)
@@ -282,6 +308,7 @@ int main(void)
         TEST(a_wait_ends_in_time_and_not_in_transactions),
         TEST(ids_of_the_clock_only_grow),
         TEST(ids_do_not_come_back),
+        TEST(what_is_added_after_a_trim_stays),
         TEST(a_trim_removes_what_it_says),
         TEST(a_long_range_is_whole),
         TEST(what_is_pending_outlives_a_kill),

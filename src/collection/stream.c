@@ -198,6 +198,16 @@ static void remove_one_by_one(struct collection *c, struct slice *keys, size_t c
     for (size_t i = 0; i < count; i++) view_delete_for(c->view, keys[i], ROW_WAS_THERE);
 }
 
+/* Where the removed rows end: before what is added later, for which no range may be forgotten. */
+static struct slice end_of(const struct collection *c, const struct cut *cut)
+{
+    struct element_rows rows = collection_rows(c);
+    struct stream_id after = c->head.stream.last;
+    if (cut->has_next) return row_of_id(c, cut->next);
+    return stream_id_next(&after) ? row_of_id(c, after)
+                                  : rows_end(c->view->arena, &rows, ROW_ENTRY);
+}
+
 /* The rows before cut->next; collected first: nothing is written while a walk is open. */
 static enum err remove_rows(struct collection *c, const struct cut *cut, struct error *e)
 {
@@ -208,7 +218,7 @@ static enum err remove_rows(struct collection *c, const struct cut *cut, struct 
     bool is_end = false;
     size_t n = 0;
     stream_range(c, STREAM_ID_LEAST, STREAM_ID_MOST, &range);
-    if (cut->has_next) range.end = row_of_id(c, cut->next);
+    range.end = end_of(c, cut);
     if (cut->count > FORGET_ROWS) {
         view_forget(c->view, rows_start(arena, &rows, ROW_ENTRY), range.end);
         return OK;
