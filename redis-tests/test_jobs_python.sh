@@ -1,7 +1,6 @@
 #!/bin/bash
 # Job queues of PyPI (redis-tests/jobs/requirements.txt): each enqueues 1,000 jobs, its own worker does them, and the
-# server is killed with -9 meanwhile; none may be lost. Two run at a time, each with a server of its own. RQ is not
-# here: its results are streams.
+# server is killed with -9 meanwhile; none may be lost. Two run at a time, each with a server of its own.
 export HTTP=1 RELEASE=1 # it is the libraries that are tested here
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/libraries.sh"
@@ -32,9 +31,9 @@ libraries() { # module...
 install_jobs_python || finish
 
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/redis-tests/jobs:$PWD/redis-tests/ecosystem
-libraries celery_jobs saq_jobs taskiq_jobs >"$scratch/said" 2>&1 &
+libraries celery_jobs saq_jobs taskiq_jobs taskiq_stream_jobs >"$scratch/said" 2>&1 &
 beside=$!
-libraries huey_jobs huey_priority_jobs dramatiq_jobs arq_jobs || failures=1
+libraries rq_jobs stream_jobs huey_jobs huey_priority_jobs dramatiq_jobs arq_jobs || failures=1
 wait "$beside" || failures=1
 cat "$scratch/said"
 finish

@@ -5,7 +5,8 @@ usage: drive.py <port> <module of this folder> <directory for the effects>
 A module has: name, command (starts the worker), enqueue(number), which gives a handle, result(handle),
 None while there is none, errors (what enqueue raises while the server is away), and slots: how many jobs
 its worker does at a time, or None when no job may be in flight at a kill, as the library would lose it.
-It may have is_ready(), whether its worker runs, and start_chord(), which gives the handle of a chord.
+It may have is_ready(), whether its worker runs, in_flight(), called before the kill when its slots are full,
+start_chord(), which gives the handle of a chord, and more_steps(), which runs steps of its own after that.
 """
 
 import importlib
@@ -124,6 +125,7 @@ def kill_with_jobs_in_flight():
     assert wait_for(getattr(library, "is_ready", lambda: True), True), "the worker starts"
     sender = Sender(range(1000), pause=600)
     assert wait_for(lambda: len(effects.numbers("waiting")), library.slots), "jobs in flight"
+    getattr(library, "in_flight", lambda: None)()
     kill_among_sends(sender)
     effects.let_go()
     sender.finish()
@@ -168,6 +170,7 @@ def run():
         common.step(f"{what}, with no job in flight")(kill_between_jobs)
     if hasattr(library, "start_chord"):
         common.step("a chord, over kill -9 of the server")(chord)
+    getattr(library, "more_steps", lambda: None)()
 
 
 home = sys.argv[3]
