@@ -260,12 +260,6 @@ static void wrong_words_are_named(void **state)
 
 /* ---- BLOCK ----------------------------------------------------------------------------------- */
 
-static void say_now(redisContext *to, const char *command)
-{
-    say(to, command);
-    load_flush(to);
-}
-
 static void wait_for_blocked(int count)
 {
     load_wait_info(d, "blocked_clients", count);
