@@ -287,6 +287,24 @@ static void a_transaction_takes_all_of_it_back(void **state)
     expect(c, "[[name g consumers :0 *]]", "XINFO GROUPS s");
 }
 
+/* A script that takes longer than a turn is run once more at its end: the clock says the same. */
+static void a_long_script_has_one_time(void **state)
+{
+    static const char script[] =
+        "redis.call('xadd', 's', '*', 'n', 1) "
+        "for i = 1, 3000000 do i = i end "
+        "redis.call('xgroup', 'create', 's', 'g', 0) "
+        "redis.call('xreadgroup', 'group', 'g', 'ann', 'streams', 's', '>') "
+        "for i = 1, 3000000 do i = i end "
+        "return {redis.call('xpending', 's', 'g', '-', '+', 1), "
+        "redis.call('xrange', 's', '-', '+')}";
+    (void)state;
+    const char *seen = ask(c, "EVAL %s 0", script);
+    assert_true(text_fits(seen, "[[[*-0 ann :0 :1]] [[*-0 [n 1]]]]"));
+    const char *entries = ask(c, "XRANGE s - +");
+    assert_non_null(strstr(seen, entries));
+}
+
 static void what_a_stream_cannot_do_is_said(void **state)
 {
     (void)state;
@@ -316,6 +334,7 @@ int main(void)
         TEST(a_copy_has_its_groups),
         TEST(what_was_trimmed_is_not_met),
         TEST(a_transaction_takes_all_of_it_back),
+        TEST(a_long_script_has_one_time),
         TEST(what_a_stream_cannot_do_is_said),
     };
     return cmocka_run_group_tests(tests, start, group_stop);

@@ -294,7 +294,7 @@ void consumer_make(struct collection *c, struct stream_group *g, struct slice na
                    struct stream_consumer *out)
 {
     *out = (struct stream_consumer){
-        .name = name, .number = ++g->consumers_made, .seen_ms = c->view->now_ms, .active_ms = -1};
+        .name = name, .number = ++g->consumers_made, .seen_ms = c->view->told_ms, .active_ms = -1};
     view_set(c->view, name_row(c, g->number, name), value_of(c, &out->number, 1, no_name));
     consumer_save(c, g, out);
 }

@@ -199,6 +199,9 @@ bool engine_undo(struct overlay *o, struct savepoint *s);
 /* The overlay is used in several turns, and never committed: what it writes is copied, and its
  * entries have the version, which stands for the one that a commit would get. At its beginning. */
 void engine_keep(struct overlay *o, uint64_t version);
+/* What was evaluated over `first` is evaluated over `o` once more, later: what it tells and writes
+ * as the time is the same. What has ended meanwhile is not there any more. At its beginning. */
+void engine_tell_time_of(struct overlay *o, const struct overlay *first);
 /* Was there one that is not small (ENGINE_SMALL_*) since this was last asked? */
 bool engine_take_large(struct engine *g);
 /* Grows with each evaluation that has something to commit. */
@@ -362,7 +365,8 @@ struct view {
     struct arena *arena; /* as long as the reply */
     struct waiter *waiter;
     uint16_t database;
-    int64_t now_ms;   /* transaction time */
+    int64_t now_ms;   /* transaction time: what has ended by then is not there */
+    int64_t told_ms;  /* and what is told and written as the time: see engine_tell_time_of */
     uint64_t version; /* that the commit gets */
     uint64_t depends; /* of the reply; the operation raises it by what it knows from elsewhere */
 };

@@ -187,6 +187,7 @@ static struct view view_of(struct evaluation *v)
                          .waiter = v->waiter,
                          .database = v->txn->database,
                          .now_ms = v->now_ms,
+                         .told_ms = o->told_ms,
                          .version = o->version};
 }
 

@@ -13,7 +13,7 @@ void overlay_init(struct overlay *o, struct engine *g, struct arena *arena)
                           .arena = arena,
                           .work_left = (size_t)OVERLAY_ROWS_MAX * SCAN_WORK_ROW,
                           .lent_left = ENGINE_LENT_MAX};
-    o->now_ms = engine_time_ms(g);
+    o->now_ms = o->told_ms = engine_time_ms(g);
     htab_init(&o->index);
 }
 

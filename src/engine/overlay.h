@@ -54,6 +54,7 @@ struct overlay {
     size_t idem_rows;      /* request ids that it would add */
     uint64_t version;      /* that its commit gets; 0 = not asked for */
     int64_t now_ms;        /* transaction time */
+    int64_t told_ms;       /* see engine_tell_time_of */
     unsigned changes;      /* evaluations that would commit something */
     unsigned writes;       /* keys that were set or deleted, and each time */
     uint32_t sequence;     /* numbers given out by view_sequence */

@@ -98,3 +98,8 @@ void engine_keep(struct overlay *o, uint64_t version)
     o->keeps = true;
     o->version = version;
 }
+
+void engine_tell_time_of(struct overlay *o, const struct overlay *first)
+{
+    o->told_ms = first->told_ms;
+}

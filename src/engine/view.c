@@ -10,18 +10,21 @@ struct view view_over(struct engine *g, struct overlay *o, uint16_t database, st
                          .waiter = w,
                          .database = database,
                          .now_ms = o->now_ms,
+                         .told_ms = o->told_ms,
                          .version = o->version};
 }
 
 struct view view_reading(struct engine *g, struct overlay *o, uint16_t database,
                          struct arena *arena, struct waiter *w)
 {
+    int64_t now_ms = o != NULL ? o->now_ms : engine_time_ms(g);
     return (struct view){.engine = g,
                          .overlay = o,
                          .arena = arena,
                          .waiter = w,
                          .database = database,
-                         .now_ms = o != NULL ? o->now_ms : engine_time_ms(g),
+                         .now_ms = now_ms,
+                         .told_ms = o != NULL ? o->told_ms : now_ms,
                          .version = o != NULL ? o->version : 0};
 }
 

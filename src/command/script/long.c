@@ -450,6 +450,7 @@ static enum err commit(struct request *rq, struct long_run *run)
     struct calling again;
     uint64_t version = 0;
     bool holds = false;
+    engine_tell_time_of(o, run->overlay);
     calling_init(&again, rq, rq->arena, o);
     again.is_readonly = run->program.is_readonly;
     again.uuids = run->calling.uuids;

@@ -326,8 +326,8 @@ static enum err consumers_run(struct request *rq)
     resp_array(rq->w, count);
     for (size_t i = 0; i < count; i++) {
         const struct stream_consumer *x = &items[i];
-        int64_t idle_ms = v->now_ms - x->seen_ms;
-        int64_t inactive_ms = v->now_ms - x->active_ms;
+        int64_t idle_ms = v->told_ms - x->seen_ms;
+        int64_t inactive_ms = v->told_ms - x->active_ms;
         resp_map(rq->w, 4);
         name(rq, "name");
         resp_bulk(rq->w, x->name);

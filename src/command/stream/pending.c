@@ -120,7 +120,7 @@ static enum err find_pending(struct request *rq, struct collection *c, const str
         range.max = a->idle_ms > 0 || wanted > PAGE ? PAGE : wanted;
         r = pending_list(c, g, &range, &items, &count, &rq->error);
         for (size_t i = 0; r == OK && i < count && f->count < wanted; i++) {
-            if (c->view->now_ms - items[i].delivered_ms < a->idle_ms) continue;
+            if (c->view->told_ms - items[i].delivered_ms < a->idle_ms) continue;
             keep(rq, f, &items[i]);
         }
         if (r != OK || count < range.max) break;
@@ -153,7 +153,7 @@ static enum err tell_extended(struct request *rq, struct collection *c,
     resp_array(rq->w, f.count);
     for (size_t i = 0; i < f.count && r == OK; i++) {
         const struct stream_pending *p = &f.items[i];
-        int64_t idle_ms = c->view->now_ms - p->delivered_ms;
+        int64_t idle_ms = c->view->told_ms - p->delivered_ms;
         if (x.number != p->consumer) r = consumer_get(c, g, p->consumer, &x, &rq->error);
         if (r != OK) break;
         resp_array(rq->w, 4);
@@ -287,14 +287,14 @@ static enum err claim_one(struct claiming *t, struct stream_pending *p, bool *is
         return r;
     }
     if (was == 0 && !a->is_forced) return OK;
-    if (was != 0 && a->min_idle_ms > 0 && c->view->now_ms - p->delivered_ms < a->min_idle_ms) {
+    if (was != 0 && a->min_idle_ms > 0 && c->view->told_ms - p->delivered_ms < a->min_idle_ms) {
         return OK;
     }
     r = know_claimer(t);
     if (r == OK && was != 0) r = take_from(t, was);
     if (r != OK) return r;
     t->x.pending++;
-    t->x.active_ms = c->view->now_ms;
+    t->x.active_ms = c->view->told_ms;
     t->g.pending += was == 0;
     p->consumer = t->x.number;
     p->delivered_ms = t->delivered_ms;
@@ -321,7 +321,7 @@ static int64_t delivered_of(const struct claim *a, int64_t now_ms)
 static enum err claim_begin(struct claiming *t, struct request *rq, struct view *v, struct claim *a,
                             size_t most)
 {
-    *t = (struct claiming){.rq = rq, .a = a, .delivered_ms = delivered_of(a, v->now_ms)};
+    *t = (struct claiming){.rq = rq, .a = a, .delivered_ms = delivered_of(a, v->told_ms)};
     a->claimed_count = a->gone_count = 0;
     a->claimed = arena_alloc(rq->arena, most * sizeof *a->claimed);
     a->gone = arena_alloc(rq->arena, most * sizeof *a->gone);
@@ -333,7 +333,7 @@ static void claim_end(struct claiming *t)
     if (!t->is_changed) return;
     group_save(&t->c, &t->g);
     if (t->x.number == 0) return;
-    t->x.seen_ms = t->c.view->now_ms;
+    t->x.seen_ms = t->c.view->told_ms;
     consumer_save(&t->c, &t->g, &t->x);
 }
 

@@ -253,7 +253,7 @@ static void know_consumer(struct reading *t, struct slice name)
 {
     if (!t->is_known) consumer_make(&t->c, &t->g, name, &t->x);
     t->is_known = true;
-    t->x.seen_ms = t->c.view->now_ms;
+    t->x.seen_ms = t->c.view->told_ms;
 }
 
 /* What is pending for the consumer after the id, as if it were delivered again. */
@@ -280,7 +280,7 @@ static enum err read_history(struct request *rq, const struct handing *d, size_t
         *x = (struct stream_entry){.id = pending[k].id};
         r = stream_find(c, x->id, &found, &x->fields, &rq->error);
         if (r != OK || !found) continue;
-        pending[k].delivered_ms = c->view->now_ms;
+        pending[k].delivered_ms = c->view->told_ms;
         pending[k].deliveries++;
         pending_save(c, &t->g, &pending[k], t->x.number);
     }
@@ -311,7 +311,7 @@ static enum err make_pending(struct request *rq, struct reading *t, struct strea
     if (was != t->x.number) t->x.pending++;
     if (!found) t->g.pending++;
     p.consumer = t->x.number;
-    p.delivered_ms = c->view->now_ms;
+    p.delivered_ms = c->view->told_ms;
     p.deliveries = 1;
     pending_save(c, &t->g, &p, was);
     return OK;
@@ -340,7 +340,7 @@ static enum err read_new(struct request *rq, const struct handing *d, size_t i, 
     p->count = page.count;
     if (r != OK || p->count == 0) return r;
     know_consumer(t, d->what->more.items[WORD_CONSUMER]);
-    t->x.active_ms = c->view->now_ms;
+    t->x.active_ms = c->view->told_ms;
     for (size_t k = 0; k < p->count && r == OK; k++) {
         struct stream_id id = p->entries[k].id;
         count_read(t, id);

@@ -148,7 +148,7 @@ static enum err choose_id(struct request *rq, const struct xadd *a, const struct
     }
     *out = a->id;
     if (a->how == ADD_ID_ANY) {
-        *out = (struct stream_id){.ms = (uint64_t)v->now_ms};
+        *out = (struct stream_id){.ms = (uint64_t)v->told_ms};
         if (out->ms <= last.ms) *out = last;
         if (out->ms == last.ms && !stream_id_next(out)) return ERR_SYNTAX;
         return OK;
