@@ -87,9 +87,9 @@ static void nothing_of_a_script_that_fails_has_happened(void **state)
 
 static void a_command_that_does_not_exist_is_named(void **state)
 {
-    eval("-ERR Unknown Redis command called from script: 'XADDX' script: *, on *user_script:1.",
-         "redis.call('XADDX', 'a', '*', 'b', 1)");
-    eval("-ERR Unknown Redis command called from script: 'XADDX'",
+    eval("-ERR Unknown Redis command called from script: 'ABSENT' script: *, on *user_script:1.",
+         "redis.call('ABSENT', 'a', '*', 'b', 1)");
+    eval("-ERR Unknown Redis command called from script: 'XADDX'; did you mean XADD?",
          "return redis.pcall('XADDX', 'a')");
     eval("-ERR Unknown Redis command called from script: 'OBJECT|A??B' script: *",
          "redis.call('OBJECT', 'A\\r\\nB')");
