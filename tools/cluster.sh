@@ -77,6 +77,19 @@ wait_leader() {
     echo "  no node leads"
 }
 
+# A clean stop, and the node has ended: what is said next finds no rest of it.
+stop_node() {
+    local tries pid
+    pid=$(cat "$nodes_dir/n$1.pid" 2>/dev/null)
+    touch "$nodes_dir/rest$1"
+    nodes_signal "$1" -TERM
+    for ((tries = 0; tries < 300; tries++)); do
+        [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null || { echo "  done"; return; }
+        sleep 0.1
+    done
+    echo "  it has not ended yet"
+}
+
 need_node() {
     [[ ${1:-} =~ ^[123]$ ]] || { echo "  which node: 1, 2 or 3?"; return 1; }
 }
@@ -87,7 +100,7 @@ obey() {
     status) status ;;
     wait) wait_leader && status ;;
     kill) need_node "${2:-}" && nodes_signal "$2" -KILL && echo "  done" ;;
-    stop) need_node "${2:-}" && touch "$nodes_dir/rest$2" && nodes_signal "$2" -TERM && echo "  done" ;;
+    stop) need_node "${2:-}" && stop_node "$2" ;;
     start) need_node "${2:-}" && rm -f "$nodes_dir/rest$2" && echo "  done" ;;
     pause) need_node "${2:-}" && nodes_signal "$2" -STOP && echo "  done" ;;
     go) need_node "${2:-}" && nodes_signal "$2" -CONT && echo "  done" ;;
