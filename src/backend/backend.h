@@ -193,7 +193,8 @@ struct backend_stats {
     const char *damage;                    /* what the last of them said; borrowed for the turn */
     uint64_t aside_entries; /* that the store cannot take for damage, kept beside it */
     int64_t time_ahead_ms;  /* transaction time, of the system's clock; 0 = they agree */
-    bool is_store_failing, is_disk_full;
+    bool is_store_failing, is_store_full; /* full: for want of space on the disk */
+    bool is_disk_full;
     bool is_text_filling; /* some text index is not filled in yet */
     bool has_garbage;     /* what was forgotten or flushed is still to be removed */
 };

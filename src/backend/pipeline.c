@@ -297,6 +297,7 @@ void backend_stats(struct backend *b, struct backend_stats *out)
         .aside_entries = p->newest.aside->order.count,
         .time_ahead_ms = steady_ahead_ms(&p->log.time),
         .is_store_failing = p->apply.failures > 0,
+        .is_store_full = p->apply.failures > 0 && p->apply.error.code == ERR_DISK_FULL,
         .is_text_filling = p->stored.text_is_filling,
         .has_garbage = has_garbage,
     };

@@ -69,6 +69,7 @@ static const char *why_not_ready(void *arg)
     }
     backend_stats(b, &stats);
     if (stats.is_disk_full) return "the disk is full: nothing can be written";
+    if (stats.is_store_full) return "the disk is full: what is written cannot be applied";
     if (stats.is_store_failing)
         return "what is written cannot be applied to the store: see the log";
     return NULL;

@@ -168,6 +168,18 @@ class NotBusyError(TupledError):
     code = "NOTBUSY"
 
 
+class NoGroupError(TupledError):
+    """There is no such stream, or it has no such consumer group."""
+
+    code = "NOGROUP"
+
+
+class BusyGroupError(TupledError):
+    """XGROUP CREATE: the stream has a group of that name."""
+
+    code = "BUSYGROUP"
+
+
 ERRORS: Dict[str, Type[TupledError]] = {c.code: c for c in TupledError.__subclasses__()}
 
 # What redis-py has classes for comes without its code.

@@ -70,6 +70,10 @@ export class NoPermissionError extends TupledError {}
 export class NoScriptError extends TupledError {}
 /** SCRIPT KILL or FUNCTION KILL: no script runs that could be ended. */
 export class NotBusyError extends TupledError {}
+/** There is no such stream, or it has no such consumer group. */
+export class NoGroupError extends TupledError {}
+/** XGROUP CREATE: the stream has a group of that name. */
+export class BusyGroupError extends TupledError {}
 
 export const ERRORS: Readonly<Record<string, new (code: string, detail: string) => TupledError>> = {
   ERR: CommandError,
@@ -95,6 +99,8 @@ export const ERRORS: Readonly<Record<string, new (code: string, detail: string) 
   NOPERM: NoPermissionError,
   NOSCRIPT: NoScriptError,
   NOTBUSY: NotBusyError,
+  NOGROUP: NoGroupError,
+  BUSYGROUP: BusyGroupError,
 };
 
 /** Of the text of an error reply. */
