@@ -89,17 +89,17 @@ void view_set_expiring(struct view *v, struct slice key, struct slice value, int
 }
 
 /* Of the first write of the key. */
-static enum row_cause first_cause(const struct view *v, struct slice key, enum row_cause cause)
+static uint16_t first_cause(const struct view *v, struct slice key, enum row_cause cause)
 {
     const struct written *own = overlay_find(v->overlay, key);
-    return own != NULL ? (enum row_cause)own->cause : cause;
+    return own != NULL ? own->cause : (uint16_t)cause;
 }
 
 void view_set_for(struct view *v, struct slice key, struct slice value, int64_t expiry_ms,
                   enum row_cause cause)
 {
     uint16_t of_overlay = v->overlay->cause;
-    v->overlay->cause = (uint16_t)first_cause(v, key, cause);
+    v->overlay->cause = first_cause(v, key, cause);
     overlay_set(v->overlay, key, value, expiry_ms);
     v->overlay->cause = of_overlay;
 }
@@ -107,7 +107,7 @@ void view_set_for(struct view *v, struct slice key, struct slice value, int64_t 
 void view_delete_for(struct view *v, struct slice key, enum row_cause cause)
 {
     uint16_t of_overlay = v->overlay->cause;
-    v->overlay->cause = (uint16_t)first_cause(v, key, cause);
+    v->overlay->cause = first_cause(v, key, cause);
     overlay_delete(v->overlay, key);
     overlay_find(v->overlay, key)->is_void = v->overlay->cause == ROW_WAS_ABSENT;
     v->overlay->cause = of_overlay;

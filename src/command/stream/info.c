@@ -108,7 +108,7 @@ static enum err tell_stream(struct request *rq, struct collection *c)
     struct stream_entry last = {0};
     enum err r = OK;
     if (c->head.count > 0) {
-        struct stream_id id;
+        struct stream_id id = {0};
         bool found = false;
         r = edge(rq, c, c->head.stream.first, &first);
         if (r == OK) r = stream_seek(c, STREAM_ID_MOST, true, &found, &id, &rq->error);

@@ -55,8 +55,8 @@ static enum err edge_of(struct request *rq, struct collection *c, const struct s
 static enum err tell_summary(struct request *rq, struct collection *c, const struct stream_group *g)
 {
     struct stream_consumer *consumers = NULL;
-    struct stream_id first;
-    struct stream_id last;
+    struct stream_id first = {0};
+    struct stream_id last = {0};
     size_t count = 0;
     size_t with_any = 0;
     if (g->pending == 0) {
