@@ -194,28 +194,6 @@ void say(redisContext *c, const char *format, ...)
     va_end(list);
 }
 
-void say_now(redisContext *c, const char *command)
-{
-    int is_sent = 0;
-    say(c, command);
-    while (!is_sent) assert_int_equal(redisBufferWrite(c, &is_sent), REDIS_OK);
-}
-
-long long blocked_clients(redisContext *c)
-{
-    static const char name[] = "blocked_clients:";
-    const char *at = strstr(ask(c, "INFO clients"), name);
-    assert_non_null(at);
-    return strtoll(at + strlen(name), NULL, 10);
-}
-
-void say_and_wait(redisContext *waiting, redisContext *c, const char *command)
-{
-    long long before = blocked_clients(c);
-    say_now(waiting, command);
-    while (blocked_clients(c) == before) testserver_pause();
-}
-
 void expect_next_at(const char *file, int line, redisContext *c, const char *wanted)
 {
     check(file, line, "the next reply", reply_text(next_reply(c)), wanted);

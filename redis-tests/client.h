@@ -30,12 +30,6 @@ long long ask_integer(redisContext *c, const char *format, ...);
 redisReply *ask_reply(redisContext *c, const char *format, ...);
 /* Sends without waiting for the reply, which expect_next then reads. */
 void say(redisContext *c, const char *format, ...);
-/* say, and the command is on its way. */
-void say_now(redisContext *c, const char *command);
-/* How many clients are blocked, as `c` is told. */
-long long blocked_clients(redisContext *c);
-/* say_now, and returns once the client waits for what the command waits for. */
-void say_and_wait(redisContext *waiting, redisContext *c, const char *command);
 #define expect_next(c, wanted) expect_next_at(__FILE__, __LINE__, (c), (wanted))
 void expect_next_at(const char *file, int line, redisContext *c, const char *wanted);
 /* Reads n replies, each of which must be as wanted. */

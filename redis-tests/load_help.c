@@ -137,6 +137,19 @@ void load_flush(redisContext *c)
     }
 }
 
+void load_send(redisContext *c, const char *command)
+{
+    say(c, command);
+    load_flush(c);
+}
+
+void load_block(redisContext *c, redisContext *asking, const char *command)
+{
+    long long before = load_info(asking, "blocked_clients");
+    load_send(c, command);
+    load_wait_info(asking, "blocked_clients", before + 1);
+}
+
 /* ---- random numbers -------------------------------------------------------------------------- */
 
 static uint64_t random_state;

@@ -41,6 +41,10 @@ size_t load_unanswered(const struct load_client *clients, size_t count);
 bool load_is_readable(const redisContext *c, int limit_ms);
 /* Sends what say() has queued. */
 void load_flush(redisContext *c);
+/* say() and load_flush. */
+void load_send(redisContext *c, const char *command);
+/* load_send, and waits until one more client is blocked, as `asking` is told. */
+void load_block(redisContext *c, redisContext *asking, const char *command);
 
 /* Seeds, and prints the seed. */
 void load_seed(void);

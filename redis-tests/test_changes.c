@@ -267,7 +267,7 @@ static void wait_for_blocked(int count)
 
 static void a_matching_change_wakes_and_no_other(void **state)
 {
-    say_now(c, text("KV.CHANGES %s PREFIX ['w'] BLOCK 0", now().text));
+    load_send(c, text("KV.CHANGES %s PREFIX ['w'] BLOCK 0", now().text));
     wait_for_blocked(1);
     (void)ask(d, "KV.SET ['other'] 1");
     (void)ask(d, "KV.SET ['w'] 1");
@@ -278,7 +278,7 @@ static void a_matching_change_wakes_and_no_other(void **state)
     struct stamp s = stamp_of(ask(d, "KV.ATOMIC SET ['w',1] 2 SET ['v'] 1"));
     expect_next(c, text("[%s [[['w',1] 2 %s (nil)]]]", s.text, s.text));
     wait_for_blocked(0);
-    say_now(c, text("KV.CHANGES %s BLOCK 0", s.text)); /* all of the database */
+    load_send(c, text("KV.CHANGES %s BLOCK 0", s.text)); /* all of the database */
     wait_for_blocked(1);
     expect(d, "+OK", "FLUSHDB");
     expect_next(c, "[@ [[(nil) (nil) @ (nil)]]]");
@@ -299,7 +299,7 @@ static void what_is_there_is_told_at_once(void **state)
 static void the_end_of_block_tells_where_to_go_on(void **state)
 {
     struct stamp v = now();
-    say_now(c, text("KV.CHANGES %s PREFIX ['none'] BLOCK 150", v.text));
+    load_send(c, text("KV.CHANGES %s PREFIX ['none'] BLOCK 150", v.text));
     wait_for_blocked(1);
     struct stamp s = stamp_of(ask(d, "KV.SET ['other'] 1"));
     expect_next(c, text("[%s []]", s.text));
@@ -313,7 +313,7 @@ static void unblock_and_a_client_that_goes_away(void **state)
     struct stamp v = now();
     long long id = ask_integer(c, "CLIENT ID");
     for (int i = 0; i < 2; i++) {
-        say_now(c, text("KV.CHANGES %s BLOCK 0", v.text));
+        load_send(c, text("KV.CHANGES %s BLOCK 0", v.text));
         wait_for_blocked(1);
         expect(d, ":1", text("CLIENT UNBLOCK %lld %s", id, i == 0 ? "TIMEOUT" : "ERROR"));
         expect_next(c, i == 0 ? text("[%s []]", v.text)
@@ -321,7 +321,7 @@ static void unblock_and_a_client_that_goes_away(void **state)
     }
     for (int i = 0; i < 20; i++) {
         redisContext *gone = testserver_connect(server);
-        say_now(gone, text("KV.CHANGES 0 PREFIX ['none'] COUNT 10000 BLOCK %d", i % 2 * 1000));
+        load_send(gone, text("KV.CHANGES 0 PREFIX ['none'] COUNT 10000 BLOCK %d", i % 2 * 1000));
         if (i < 10) wait_for_blocked(1);
         redisFree(gone);
     }
@@ -336,7 +336,7 @@ static void many_readers_wait_for_one_change(void **state)
     struct stamp v = now();
     for (int i = 0; i < READERS; i++) {
         readers[i] = testserver_connect(server);
-        say_now(readers[i], text("KV.CHANGES %s PREFIX ['many'] BLOCK 0", v.text));
+        load_send(readers[i], text("KV.CHANGES %s PREFIX ['many'] BLOCK 0", v.text));
     }
     wait_for_blocked(READERS);
     struct stamp s = stamp_of(ask(d, "KV.SET ['many',1] 1"));
@@ -385,7 +385,7 @@ static void what_retention_let_go_is_stale_but_not_for_who_waits(void **state)
     redisContext *kept = d;
     d = testserver_connect(s);
     struct stamp v = stamp_of(ask(d, "KV.SET ['first'] 1"));
-    say_now(quiet, text("KV.CHANGES %s PREFIX ['quiet'] BLOCK 0", v.text));
+    load_send(quiet, text("KV.CHANGES %s PREFIX ['quiet'] BLOCK 0", v.text));
     wait_for_blocked(1);
     write_until_stale("KV.CHANGES 0 COUNT 1");
     write_until_stale(text("KV.CHANGES %s COUNT 1", v.text));
@@ -473,9 +473,9 @@ static void the_feed_goes_on_after_a_stop_and_a_kill(void **state)
         struct stamp a = stamp_of(ask(c, "KV.SET ['r',%d] 1", round));
         redisContext *waiting = testserver_connect(server);
         redisContext *reading = testserver_connect(server);
-        say_now(waiting, text("KV.CHANGES %s BLOCK 0", a.text));
+        load_send(waiting, text("KV.CHANGES %s BLOCK 0", a.text));
         wait_for_blocked(1);
-        say_now(reading, "KV.CHANGES 0 PREFIX ['none'] BLOCK 0"); /* may be at it, or wait */
+        load_send(reading, "KV.CHANGES 0 PREFIX ['none'] BLOCK 0"); /* may be at it, or wait */
         if (round % 2 == 0) {
             testserver_stop(server);
         } else {

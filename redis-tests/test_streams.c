@@ -11,6 +11,7 @@
 
 #include "client.h"
 #include "group.h"
+#include "load_help.h"
 
 static redisContext *c, *d, *other;
 
@@ -38,8 +39,8 @@ static void all_who_read_get_what_is_added(void **state)
 {
     (void)state;
     expect(c, "1-0", "XADD s 1-0 a 1");
-    say_and_wait(d, c, "XREAD BLOCK 0 STREAMS none s 0 $");
-    say_and_wait(other, c, "XREAD BLOCK 0 COUNT 1 STREAMS s 1");
+    load_block(d, c, "XREAD BLOCK 0 STREAMS none s 0 $");
+    load_block(other, c, "XREAD BLOCK 0 COUNT 1 STREAMS s 1");
     expect(c, "2-0", "XADD s 2-0 b 2");
     expect_next(d, "[[s [[2-0 [b 2]]]]]");
     expect_next(other, "[[s [[2-0 [b 2]]]]]");
@@ -53,7 +54,7 @@ static void the_last_id_is_that_of_the_beginning(void **state)
     expect(c, "+OK", "ACL SETUSER reader reset on >x ~s +@all");
     expect(d, "+OK", "AUTH reader x");
     expect(c, "1-0", "XADD s 1-0 a 1");
-    say_and_wait(d, c, "XREAD BLOCK 0 STREAMS s $");
+    load_block(d, c, "XREAD BLOCK 0 STREAMS s $");
     say(c, "ACL SETUSER reader ~t");
     say(c, "XADD s 2-0 b 2");
     expect_next(c, "+OK");
@@ -65,8 +66,8 @@ static void of_a_group_who_waits_longest_gets_it(void **state)
 {
     (void)state;
     expect(c, "+OK", "XGROUP CREATE s g 0 MKSTREAM");
-    say_and_wait(d, c, "XREADGROUP GROUP g ann COUNT 1 BLOCK 0 STREAMS s >");
-    say_and_wait(other, c, "XREADGROUP GROUP g bob BLOCK 0 STREAMS s >");
+    load_block(d, c, "XREADGROUP GROUP g ann COUNT 1 BLOCK 0 STREAMS s >");
+    load_block(other, c, "XREADGROUP GROUP g bob BLOCK 0 STREAMS s >");
     expect(c, "1-0", "XADD s 1-0 a 1");
     expect_next(d, "[[s [[1-0 [a 1]]]]]");
     expect(c, "2-0", "XADD s 2-0 b 2");
@@ -81,7 +82,7 @@ static void who_waits_for_a_group_that_goes_is_told(void **state)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         expect(c, ":*", "DEL s");
         expect(c, "+OK", "XGROUP CREATE s g 0 MKSTREAM");
-        say_and_wait(d, c, "XREADGROUP GROUP g ann BLOCK 0 STREAMS s >");
+        load_block(d, c, "XREADGROUP GROUP g ann BLOCK 0 STREAMS s >");
         expect(c, "*", ends[i]);
         expect_next(d, i < 2 ? "-NOGROUP *" : "-WRONGTYPE *");
     }

@@ -12,6 +12,7 @@
 
 #include "client.h"
 #include "group.h"
+#include "load_help.h"
 
 static redisContext *c, *d, *other;
 
@@ -33,7 +34,7 @@ static void rights_that_went_before_take_nothing(void **state)
 {
     (void)state;
     as_user(d);
-    say_and_wait(d, c, "BLPOP l 0");
+    load_block(d, c, "BLPOP l 0");
     say(c, "ACL SETUSER worker resetkeys");
     say(c, "RPUSH l x");
     expect_next(c, "+OK");
@@ -46,7 +47,7 @@ static void rights_that_go_afterwards_do_not_lose_what_was_taken(void **state)
 {
     (void)state;
     as_user(d);
-    say_and_wait(d, c, "BLPOP l 0");
+    load_block(d, c, "BLPOP l 0");
     say(c, "RPUSH l x");
     say(c, "ACL SETUSER worker resetkeys");
     expect_next(c, ":1");
@@ -61,7 +62,7 @@ static void an_end_that_came_before_takes_nothing(void **state)
     (void)state;
     for (int is_error = 0; is_error < 2; is_error++) {
         long long id = ask_integer(d, "CLIENT ID");
-        say_and_wait(d, c, "BLPOP l 0");
+        load_block(d, c, "BLPOP l 0");
         snprintf(command, sizeof command, "CLIENT UNBLOCK %lld%s", id, is_error ? " ERROR" : "");
         say(c, command);
         say(c, "RPUSH l x");
@@ -78,7 +79,7 @@ static void a_database_that_goes_afterwards_does_not_lose_what_was_taken(void **
     expect(c, ":*", "KV.DB CREATE shop");
     expect(d, "+OK", "SELECT shop");
     expect(c, "+OK", "SELECT shop");
-    say_and_wait(d, c, "BLPOP l 0");
+    load_block(d, c, "BLPOP l 0");
     expect(c, "+OK", "SELECT shop");
     say(c, "RPUSH l x");
     say(c, "KV.DB DROP shop");
@@ -91,8 +92,8 @@ static void a_database_that_goes_afterwards_does_not_lose_what_was_taken(void **
 static void who_came_first_is_served_first(void **state)
 {
     (void)state;
-    say_and_wait(d, c, "BLPOP a l 0");
-    say_and_wait(other, c, "BRPOP l 0");
+    load_block(d, c, "BLPOP a l 0");
+    load_block(other, c, "BRPOP l 0");
     expect(c, ":3", "RPUSH l 1 2 3");
     expect_next(d, "[l 1]");
     expect_next(other, "[l 3]");
@@ -103,7 +104,7 @@ static void who_came_first_is_served_first(void **state)
 static void it_is_served_before_the_next_command(void **state)
 {
     (void)state;
-    say_and_wait(d, c, "BLPOP l 0");
+    load_block(d, c, "BLPOP l 0");
     say(c, "RPUSH l x");
     say(c, "LLEN l");
     expect_next(c, ":1");
@@ -120,9 +121,9 @@ static void many_are_served_before_the_next_command(void **state)
     assert_non_null(waiting);
     for (int i = 0; i < CLIENTS; i++) {
         waiting[i] = testserver_connect(server);
-        say_now(waiting[i], "BLPOP l 0");
+        load_send(waiting[i], "BLPOP l 0");
     }
-    while (blocked_clients(c) < CLIENTS) testserver_pause();
+    load_wait_info(c, "blocked_clients", CLIENTS);
     char *push = malloc(CLIENTS * 2 + 16);
     int len = sprintf(push, "RPUSH l");
     for (int i = 0; i < CLIENTS; i++) len += sprintf(push + len, " x");

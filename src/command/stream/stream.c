@@ -15,7 +15,7 @@ struct xadd {
     struct stream_id id;
     struct slices fields;
     /* results */
-    bool is_added;
+    struct stream_id added; /* zeros: nothing was */
     uint64_t removed;
 };
 
@@ -168,7 +168,7 @@ static enum err xadd_change(struct request *rq, struct view *v, void *arg)
     struct collection c;
     struct buf fields;
     struct stream_id id = {0};
-    a->is_added = false;
+    a->added = STREAM_ID_LEAST;
     enum err r = stream_open(rq, v, a->key, &c);
     if (r != OK || (!c.exists && a->makes_none)) return r;
     r = choose_id(rq, a, v, &c.head.stream, &id);
@@ -184,20 +184,19 @@ static enum err xadd_change(struct request *rq, struct view *v, void *arg)
     buf_fini(&fields);
     if (r == OK && a->has_trim) r = stream_trim(&c, &a->trim, &a->removed, &rq->error);
     if (r != OK) return r;
-    a->is_added = true;
-    a->id = id;
+    a->added = id;
     return elements_save_as(rq, &c, "xadd");
 }
 
 static enum err xadd_run(struct request *rq)
 {
-    struct xadd a = *(struct xadd *)rq->bound; /* it may run again */
-    enum err r = elements_commit(rq, xadd_change, &a);
+    struct xadd *a = rq->bound;
+    enum err r = elements_commit(rq, xadd_change, a);
     if (r != OK) return r;
-    if (a.is_added) {
-        stream_reply_id(rq->w, a.id);
-    } else {
+    if (stream_id_is_zero(a->added)) {
         resp_nil(rq->w);
+    } else {
+        stream_reply_id(rq->w, a->added);
     }
     return OK;
 }
