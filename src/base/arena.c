@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+#define GROW_LEAST 8 /* items that a list has room for at first */
+
 struct arena_chunk {
     struct arena_chunk *next;
     size_t bytes; /* of data[] */
@@ -84,6 +86,16 @@ void *arena_alloc_slow(struct arena *a, size_t bytes)
 {
     void *p = arena_alloc_try(a, bytes);
     if (p == NULL) die("out of memory allocating %zu bytes", bytes);
+    return p;
+}
+
+void *arena_grow_slow(struct arena *a, const void *items, size_t count, size_t *cap,
+                      size_t item_bytes)
+{
+    size_t more = *cap == 0 ? GROW_LEAST : *cap * 2;
+    void *p = arena_alloc(a, more * item_bytes);
+    if (count > 0) memcpy(p, items, count * item_bytes);
+    *cap = more;
     return p;
 }
 

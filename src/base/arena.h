@@ -28,6 +28,9 @@ void *arena_alloc_try(struct arena *a, size_t bytes);
 /* Copy of s that lives as long as the arena. */
 struct slice arena_copy(struct arena *a, struct slice s);
 
+void *arena_grow_slow(struct arena *a, const void *items, size_t count, size_t *cap,
+                      size_t item_bytes);
+
 /* `bytes` of uninitialised memory aligned to 8; never NULL. */
 static inline void *arena_alloc(struct arena *a, size_t bytes)
 {
@@ -37,6 +40,15 @@ static inline void *arena_alloc(struct arena *a, size_t bytes)
     a->at += n;
     a->used_bytes += n;
     return p;
+}
+
+/* A list of `count` items of `item_bytes` with room for one more: `items` itself, or a copy of them
+ * in twice the room, which *cap then says. What is outgrown stays in the arena. Begin with NULL, 0
+ * and 0. */
+static inline void *arena_grow(struct arena *a, void *items, size_t count, size_t *cap,
+                               size_t item_bytes)
+{
+    return count < *cap ? items : arena_grow_slow(a, items, count, cap, item_bytes);
 }
 
 #endif

@@ -124,13 +124,7 @@ struct list {
 
 static void *list_add(struct list *l)
 {
-    if (l->count == l->cap) {
-        size_t cap = l->cap == 0 ? 16 : 2 * l->cap;
-        uint8_t *items = arena_alloc(l->c->view->arena, cap * l->item_bytes);
-        if (l->count > 0) memcpy(items, l->items, l->count * l->item_bytes);
-        l->items = items;
-        l->cap = cap;
-    }
+    l->items = arena_grow(l->c->view->arena, l->items, l->count, &l->cap, l->item_bytes);
     return (uint8_t *)l->items + l->count++ * l->item_bytes;
 }
 

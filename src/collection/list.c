@@ -267,12 +267,7 @@ struct places {
 static void places_add(struct collection *c, struct places *p, uint64_t position,
                        struct slice value)
 {
-    if (p->count == p->cap) {
-        p->cap = p->cap == 0 ? 4 : p->cap * 2;
-        struct place *more = arena_alloc(arena_of(c), p->cap * sizeof *more);
-        if (p->count > 0) memcpy(more, p->items, p->count * sizeof *more);
-        p->items = more;
-    }
+    p->items = arena_grow(arena_of(c), p->items, p->count, &p->cap, sizeof *p->items);
     p->items[p->count++] = (struct place){.position = position, .value = value};
 }
 

@@ -43,12 +43,7 @@ static double with_source(const struct merge *m, size_t source, const struct ele
 static void add(struct merge *m, size_t *cap, struct slice name, double score)
 {
     struct arena *arena = m->sources[0].view->arena;
-    if (m->item_count == *cap) {
-        *cap = *cap == 0 ? 16 : *cap * 2;
-        struct element *more = arena_alloc(arena, *cap * sizeof *more);
-        if (m->item_count > 0) memcpy(more, m->items, m->item_count * sizeof *more);
-        m->items = more;
-    }
+    m->items = arena_grow(arena, m->items, m->item_count, cap, sizeof *m->items);
     m->items[m->item_count++] = (struct element){.name = arena_copy(arena, name), .score = score};
 }
 

@@ -247,12 +247,7 @@ enum err sorted_gather(struct collection *c, const struct sorted_range *r, struc
                           COLLECTION_ROWS_MAX);
             break;
         }
-        if (*count == cap) {
-            cap = cap == 0 ? 16 : cap * 2;
-            struct element *more = arena_alloc(arena, cap * sizeof *more);
-            if (*count > 0) memcpy(more, *out, *count * sizeof *more);
-            *out = more;
-        }
+        *out = arena_grow(arena, *out, *count, &cap, sizeof **out);
         item.name = arena_copy(arena, item.name);
         (*out)[(*count)++] = item;
     }

@@ -31,13 +31,7 @@ void engine_add_layer(struct engine *g, const struct layer *layer)
 void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice key,
                    struct slice value, int64_t expiry_ms)
 {
-    if (ws->count == ws->cap) {
-        size_t cap = ws->cap == 0 ? 8 : ws->cap * 2;
-        struct mutation *items = arena_alloc(ws->arena, cap * sizeof *items);
-        if (ws->count > 0) memcpy(items, ws->items, ws->count * sizeof *items);
-        ws->items = items;
-        ws->cap = cap;
-    }
+    ws->items = arena_grow(ws->arena, ws->items, ws->count, &ws->cap, sizeof *ws->items);
     ws->kinds |= kind == MUTATION_FLUSH ? LAYER_FLUSH : LAYER_SPACE(key_space(key));
     ws->items[ws->count++] = (struct mutation){
         .kind = kind, .key = key, .value = value, .expiry_ms = expiry_ms};

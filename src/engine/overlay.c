@@ -92,13 +92,7 @@ static struct written *written_of(struct overlay *o, struct slice key)
         if (!w->is_dirty && key_space(key) == SPACE_DATA) make_dirty(o, w, false);
         return w;
     }
-    if (o->count == o->cap) {
-        size_t cap = o->cap == 0 ? 4 : o->cap * 2;
-        struct written **items = arena_alloc(o->arena, cap * sizeof *items);
-        if (o->count > 0) memcpy(items, o->items, o->count * sizeof *items);
-        o->items = items;
-        o->cap = cap;
-    }
+    o->items = arena_grow(o->arena, o->items, o->count, &o->cap, sizeof *o->items);
     w = arena_alloc(o->arena, sizeof *w);
     *w = (struct written){.key = o->keeps ? arena_copy(o->arena, key) : key};
     o->items[o->count++] = w;

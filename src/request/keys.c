@@ -11,13 +11,7 @@
 static void key_uses_add(struct key_uses *u, struct slice word, unsigned flags)
 {
     if (u->count == u->cap && u->arena == NULL) return;
-    if (u->count == u->cap) {
-        size_t cap = u->cap == 0 ? 8 : u->cap * 2;
-        struct key_use *items = arena_alloc(u->arena, cap * sizeof *items);
-        if (u->count > 0) memcpy(items, u->items, u->count * sizeof *items);
-        u->items = items;
-        u->cap = cap;
-    }
+    u->items = arena_grow(u->arena, u->items, u->count, &u->cap, sizeof *u->items);
     u->items[u->count++] = (struct key_use){.word = word, .flags = flags};
 }
 

@@ -55,13 +55,7 @@ enum err multi_queue(struct request *rq)
         m->is_aborted = true;
         return r;
     }
-    if (m->count == m->cap) {
-        size_t cap = m->cap == 0 ? 8 : m->cap * 2;
-        struct queued *commands = arena_alloc(&m->arena, cap * sizeof *commands);
-        if (m->count > 0) memcpy(commands, m->commands, m->count * sizeof *commands);
-        m->commands = commands;
-        m->cap = cap;
-    }
+    m->commands = arena_grow(&m->arena, m->commands, m->count, &m->cap, sizeof *m->commands);
     size_t before = m->arena.held_bytes;
     struct slice *argv = arena_alloc(&m->arena, rq->argc * sizeof *argv);
     for (size_t i = 0; i < rq->argc; i++) {

@@ -62,25 +62,14 @@ struct access_subject subject_of_database(struct arena *arena, const struct data
 
 static void add(struct subjects *s, struct access_subject x)
 {
-    if (s->count == s->cap) {
-        size_t cap = s->cap == 0 ? 4 : s->cap * 2;
-        struct access_subject *items = arena_alloc(s->rq->arena, cap * sizeof *items);
-        if (s->count > 0) memcpy(items, s->items, s->count * sizeof *items);
-        s->items = items;
-        s->cap = cap;
-    }
+    s->items = arena_grow(s->rq->arena, s->items, s->count, &s->cap, sizeof *s->items);
     s->items[s->count++] = x;
 }
 
 void subjects_as(struct subjects *s, const struct command *c)
 {
-    if (s->group_count == s->group_cap) {
-        size_t cap = s->group_cap == 0 ? 2 : s->group_cap * 2;
-        struct subjects_group *groups = arena_alloc(s->rq->arena, cap * sizeof *groups);
-        if (s->group_count > 0) memcpy(groups, s->groups, s->group_count * sizeof *groups);
-        s->groups = groups;
-        s->group_cap = cap;
-    }
+    s->groups = arena_grow(s->rq->arena, s->groups, s->group_count, &s->group_cap,
+                           sizeof *s->groups);
     s->groups[s->group_count++] = (struct subjects_group){.command = c, .from = s->count};
 }
 

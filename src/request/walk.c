@@ -1,8 +1,6 @@
 /* Words against the steps of a plan: which argument takes which word, and what is wrong. */
 #include "request/walk.h"
 
-#define ITEMS_MIN 4
-
 /* ---- words ---- */
 
 static size_t words_left(const struct walk *w)
@@ -66,16 +64,6 @@ struct follows {
 static enum err walk_inside(struct walk *w, const struct arguments *of, uint8_t *base,
                             size_t after);
 
-static void *grow(struct walk *w, void *items, size_t count, size_t *cap, size_t item_bytes)
-{
-    if (count < *cap) return items;
-    size_t more = *cap == 0 ? ITEMS_MIN : *cap * 2;
-    uint8_t *p = arena_alloc(w->arena, more * item_bytes);
-    if (count > 0) memcpy(p, items, count * item_bytes);
-    *cap = more;
-    return p;
-}
-
 /* Does the list end before the word at w->at? */
 static bool list_ends(const struct walk *w, const struct step *s, const struct follows *f)
 {
@@ -133,7 +121,7 @@ static enum err walk_items(struct walk *w, const struct step *s, struct argument
             return OK;
         if (i > 0 && s->repeats_token) w->at++;
         if (w->arena != NULL) {
-            list->items = grow(w, list->items, list->count, &cap, item_bytes);
+            list->items = arena_grow(w->arena, list->items, list->count, &cap, item_bytes);
             item = (uint8_t *)list->items + list->count++ * item_bytes;
             memset(item, 0, item_bytes);
         }

@@ -100,16 +100,9 @@ static bool has_expired(const struct search *x, const struct entry *entry)
 static enum err add_hit(struct search *x, struct slice key, const struct entry *entry)
 {
     struct text_request *q = x->q;
-    if (q->count == x->cap) {
-        size_t cap = x->cap == 0 ? 16 : x->cap * 2;
-        struct text_hit *hits = arena_alloc(&q->arena, cap * sizeof *hits);
-        sqlite3_int64 *rows = arena_alloc(&q->arena, cap * sizeof *rows);
-        if (q->count > 0) memcpy(hits, q->hits, q->count * sizeof *hits);
-        if (q->count > 0) memcpy(rows, x->rows, q->count * sizeof *rows);
-        q->hits = hits;
-        x->rows = rows;
-        x->cap = cap;
-    }
+    size_t cap = x->cap;
+    q->hits = arena_grow(&q->arena, q->hits, q->count, &cap, sizeof *q->hits);
+    x->rows = arena_grow(&q->arena, x->rows, q->count, &x->cap, sizeof *x->rows);
     uint8_t *value = arena_alloc_try(&q->arena, entry->value.len + 1);
     if (value == NULL) return error_set(&q->error, ERR_NOMEM, "no memory for a value");
     bytes_copy(value, entry->value.data, entry->value.len);

@@ -93,13 +93,7 @@ static struct slice name_of(struct slice key)
 
 static void row_add(struct request *rq, struct rows *rows, struct slice key, struct slice value)
 {
-    if (rows->count == rows->cap) {
-        size_t cap = rows->cap == 0 ? 16 : 2 * rows->cap;
-        struct row *more = arena_alloc(rq->arena, cap * sizeof *more);
-        if (rows->count > 0) memcpy(more, rows->items, rows->count * sizeof *more);
-        rows->items = more;
-        rows->cap = cap;
-    }
+    rows->items = arena_grow(rq->arena, rows->items, rows->count, &rows->cap, sizeof *rows->items);
     struct row *row = &rows->items[rows->count++];
     row->key = arena_copy(rq->arena, key);
     row->name = name_of(row->key);
@@ -158,13 +152,7 @@ static enum err change_begin(struct request *rq, struct library_change *c)
 static void op_add(struct request *rq, struct library_change *c, enum op_kind kind,
                    struct slice key, struct slice value)
 {
-    if (c->count == c->cap) {
-        size_t cap = c->cap == 0 ? 16 : 2 * c->cap;
-        struct op *more = arena_alloc(rq->arena, cap * sizeof *more);
-        if (c->count > 0) memcpy(more, c->ops, c->count * sizeof *more);
-        c->ops = more;
-        c->cap = cap;
-    }
+    c->ops = arena_grow(rq->arena, c->ops, c->count, &c->cap, sizeof *c->ops);
     c->ops[c->count++] = (struct op){.kind = kind, .key = key, .value = value};
 }
 

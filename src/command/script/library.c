@@ -153,13 +153,7 @@ static enum err found(void *arg, const struct sandbox_function *f, struct error 
         if (!slice_eq(l->functions[i].name, f->name)) continue;
         return error_set(e, ERR_SYNTAX, "ERR Function already exists in the library");
     }
-    if (l->count == l->cap) {
-        size_t cap = l->cap == 0 ? 8 : 2 * l->cap;
-        struct sandbox_function *more = arena_alloc(r->arena, cap * sizeof *more);
-        if (l->count > 0) memcpy(more, l->functions, l->count * sizeof *more);
-        l->functions = more;
-        l->cap = cap;
-    }
+    l->functions = arena_grow(r->arena, l->functions, l->count, &l->cap, sizeof *l->functions);
     struct sandbox_function *copy = &l->functions[l->count++];
     *copy = *f;
     copy->name = arena_copy(r->arena, f->name);

@@ -180,12 +180,7 @@ enum err stream_read(struct request *rq, struct collection *c, struct stream_pag
             r = too_many(rq);
             break;
         }
-        if (p->count == cap) {
-            cap = cap == 0 ? 16 : 2 * cap;
-            struct stream_entry *more = arena_alloc(arena, cap * sizeof *more);
-            if (p->count > 0) memcpy(more, p->items, p->count * sizeof *more);
-            p->items = more;
-        }
+        p->items = arena_grow(arena, p->items, p->count, &cap, sizeof *p->items);
         p->items[p->count++] = (struct stream_entry){stream_id_of(&x), arena_copy(arena, x.value)};
     }
     element_walk_end(&w);

@@ -41,13 +41,7 @@ static enum err add(struct request *rq, struct swap *s, struct entries *x, struc
     if (s->of[0].count + s->of[1].count == s->keys_max || s->bytes > s->bytes_max) {
         return too_much(rq, s);
     }
-    if (x->count == x->cap) {
-        size_t cap = x->cap == 0 ? 16 : x->cap * 2;
-        struct row *rows = arena_alloc(rq->arena, cap * sizeof *rows);
-        if (x->count > 0) memcpy(rows, x->rows, x->count * sizeof *rows);
-        x->rows = rows;
-        x->cap = cap;
-    }
+    x->rows = arena_grow(rq->arena, x->rows, x->count, &x->cap, sizeof *x->rows);
     struct row *row = &x->rows[x->count++];
     row->key = arena_copy(rq->arena, key);
     row->entry = *entry;

@@ -111,6 +111,25 @@ static void a_try_fails_where_there_is_no_memory_and_changes_nothing(void **stat
     arena_fini(&a);
 }
 
+static void a_list_grows_and_keeps_what_it_has(void **state)
+{
+    struct arena a;
+    uint64_t *items = NULL;
+    size_t cap = 0;
+    arena_init(&a, 256);
+    for (size_t i = 0; i < 1000; i++) {
+        uint64_t *before = items;
+        bool is_full = i == cap;
+        items = arena_grow(&a, items, i, &cap, sizeof *items);
+        assert_true(cap > i);
+        assert_int_equal(items == before, !is_full);
+        items[i] = i;
+    }
+    for (size_t i = 0; i < 1000; i++) assert_int_equal(items[i], i);
+    assert_true(cap < 2000 + 16); /* it doubles */
+    arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +139,7 @@ int main(void)
         cmocka_unit_test(a_large_piece_does_not_waste_the_current_chunk),
         cmocka_unit_test(a_copy_lives_in_the_arena),
         cmocka_unit_test(a_try_fails_where_there_is_no_memory_and_changes_nothing),
+        cmocka_unit_test(a_list_grows_and_keeps_what_it_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
