@@ -213,6 +213,22 @@ static void what_is_pending_outlives_a_kill(void **state)
     expect(c, "[:0 (nil) (nil) (nil)]", "XPENDING s g");
 }
 
+/* XAUTOCLAIM looks at ten times as many as it claims, and goes on where it ended. */
+static void claiming_goes_on_where_it_ended(void **state)
+{
+    (void)state;
+    add_many("s", 30);
+    expect(c, "+OK", "XGROUP CREATE s g 0");
+    expect(c, "*", "XREADGROUP GROUP g ann STREAMS s >");
+    expect(c, "[26-0 27-0 28-0 30-0]", "XCLAIM s g ann 0 26-0 27-0 28-0 30-0 IDLE 7200000 JUSTID");
+    expect(c, "[21-0 [] []]", "XAUTOCLAIM s g bob 3600000 - COUNT 2 JUSTID");
+    expect(c, "[28-0 [26-0 27-0] []]", "XAUTOCLAIM s g bob 3600000 21-0 COUNT 2 JUSTID");
+    expect(c, ":2", "XDEL s 28-0 29-0");
+    expect(c, "[30-0 [] [28-0 29-0]]", "XAUTOCLAIM s g bob 3600000 28-0 COUNT 2 JUSTID");
+    expect(c, "[0-0 [30-0] []]", "XAUTOCLAIM s g bob 3600000 30-0 COUNT 2 JUSTID");
+    expect(c, "[:28 1-0 30-0 [[ann 25] [bob 3]]]", "XPENDING s g");
+}
+
 /* A group, and a consumer, that are made again share nothing with what was there. */
 static void what_is_made_again_begins_anew(void **state)
 {
@@ -331,6 +347,7 @@ int main(void)
         TEST(a_trim_removes_what_it_says),
         TEST(a_long_range_is_whole),
         TEST(what_is_pending_outlives_a_kill),
+        TEST(claiming_goes_on_where_it_ended),
         TEST(what_is_made_again_begins_anew),
         TEST(a_copy_has_its_groups),
         TEST(what_was_trimmed_is_not_met),

@@ -96,13 +96,7 @@ struct found_pending {
 
 static void keep(struct request *rq, struct found_pending *f, const struct stream_pending *p)
 {
-    if (f->count == f->cap) {
-        size_t cap = f->cap == 0 ? 16 : 2 * f->cap;
-        struct stream_pending *items = arena_alloc(rq->arena, cap * sizeof *items);
-        if (f->count > 0) memcpy(items, f->items, f->count * sizeof *items);
-        f->items = items;
-        f->cap = cap;
-    }
+    f->items = arena_grow(rq->arena, f->items, f->count, &f->cap, sizeof *f->items);
     f->items[f->count++] = *p;
 }
 
@@ -267,14 +261,13 @@ static void told(struct claiming *t, struct stream_id id, struct slice fields)
 
 /* What is pending becomes the claimer's, or stays as it is when it was delivered lately; what is
  * not in the stream any more is pending no longer. `p->consumer` 0: it is not pending. */
-static enum err claim_one(struct claiming *t, struct stream_pending *p, bool *is_claimed)
+static enum err claim_one(struct claiming *t, struct stream_pending *p)
 {
     struct claim *a = t->a;
     struct collection *c = &t->c;
     struct slice fields = {0};
     bool exists = false;
     uint64_t was = p->consumer;
-    *is_claimed = false;
     enum err r = stream_find(c, p->id, &exists, &fields, &t->rq->error);
     if (r != OK) return r;
     if (!exists) {
@@ -306,7 +299,6 @@ static enum err claim_one(struct claiming *t, struct stream_pending *p, bool *is
     }
     pending_save(c, &t->g, p, was);
     told(t, p->id, fields);
-    *is_claimed = true;
     return collection_writes(c, &t->rq->error);
 }
 
@@ -350,7 +342,7 @@ static enum err xclaim_change(struct request *rq, struct view *v, void *arg)
         struct stream_pending p = {.id = a->ids.items[i]};
         bool found = false;
         r = pending_find(&t.c, &t.g, p.id, &found, &p, &rq->error);
-        if (r == OK) r = claim_one(&t, &p, &found);
+        if (r == OK) r = claim_one(&t, &p);
     }
     if (r == OK) claim_end(&t);
     return r;
@@ -400,25 +392,40 @@ ARGUMENTS_WITH(xautoclaim_arguments, struct claim,
                ARG_FLAG(struct claim, only_ids, "JUSTID"), ARG_FIXED(struct claim, idle_ms, -1),
                ARG_FIXED(struct claim, time_ms, -1), ARG_FIXED(struct claim, retries, -1));
 
+/* The next of the entries that are looked at; range->from becomes where to go on, 0-0: nowhere. */
+static enum err claim_page(struct claiming *t, struct pending_range *range, size_t most,
+                           size_t *looks)
+{
+    const struct claim *a = t->a;
+    struct stream_pending *items = NULL;
+    size_t count = 0;
+    size_t i = 0;
+    range->max = (*looks < most ? *looks : most) + 1; /* one more: is there any? */
+    enum err r = pending_list(&t->c, &t->g, range, &items, &count, &t->rq->error);
+    for (; r == OK && i < count && i + 1 < range->max; i++) {
+        if (a->claimed_count + a->gone_count == most) break;
+        r = claim_one(t, &items[i]);
+    }
+    *looks -= i;
+    range->from = i < count ? items[i].id : STREAM_ID_LEAST;
+    return r;
+}
+
 /* Entries are looked at from `from` on, until so many were claimed, or looked at. */
 static enum err xautoclaim_change(struct request *rq, struct view *v, void *arg)
 {
     struct claim *a = arg;
     struct claiming t;
-    struct stream_pending *items = NULL;
-    size_t count = 0;
-    uint64_t most = (uint64_t)a->count * AUTOCLAIM_LOOKS;
-    size_t looks = most < COLLECTION_ROWS_MAX - 1 ? (size_t)most : COLLECTION_ROWS_MAX - 1;
-    struct pending_range range = {.from = a->from, .to = STREAM_ID_MOST, .max = looks + 1};
-    size_t i = 0;
-    enum err r = claim_begin(&t, rq, v, a, looks);
-    if (r == OK) r = pending_list(&t.c, &t.g, &range, &items, &count, &rq->error);
-    for (; r == OK && i < count && i < looks; i++) {
-        bool is_claimed = false;
-        if (a->claimed_count + a->gone_count == (uint64_t)a->count) break;
-        r = claim_one(&t, &items[i], &is_claimed);
-    }
-    a->next = i < count ? items[i].id : STREAM_ID_LEAST;
+    struct pending_range range = {.from = a->from, .to = STREAM_ID_MOST};
+    uint64_t rows_max = COLLECTION_ROWS_MAX - 1;
+    size_t most = (size_t)((uint64_t)a->count < rows_max ? (uint64_t)a->count : rows_max);
+    size_t looks = most < rows_max / AUTOCLAIM_LOOKS ? most * AUTOCLAIM_LOOKS : (size_t)rows_max;
+    enum err r = claim_begin(&t, rq, v, a, most);
+    do {
+        if (r == OK) r = claim_page(&t, &range, most, &looks);
+    } while (r == OK && !stream_id_is_zero(range.from) && looks > 0 &&
+             a->claimed_count + a->gone_count < most);
+    a->next = range.from;
     if (r == OK) claim_end(&t);
     return r;
 }
