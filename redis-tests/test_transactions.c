@@ -733,6 +733,40 @@ static void a_script_that_fails_leaves_nothing(void **state)
     expect_next(d, "[message ch after]");
 }
 
+/* The error of a script is the same in EXEC, with its code, whichever that is. */
+static void the_error_of_a_script_keeps_its_code(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script, *error;
+    } cases[] = {
+        {"return redis.error_reply('MINE it is')", "-MINE it is*"},
+        {"return redis.error_reply('ERR it is')", "-ERR it is*"},
+        {"return redis.call('xgroup', 'create', 's', 'g', '0')", "-BUSYGROUP *"},
+        {"return redis.call('xreadgroup', 'group', 'h', 'a', 'streams', 's', '>')", "-NOGROUP *"},
+        {"error('no')", "-ERR *no*"},
+    };
+    size_t count = sizeof cases / sizeof cases[0];
+    go_on_after_errors();
+    expect(c, "+OK", "XGROUP CREATE s g 0 MKSTREAM");
+    for (size_t i = 0; i < count; i++) {
+        char text[64];
+        expect(c, cases[i].error, "EVAL %s 0", cases[i].script);
+        begin();
+        queue("EVAL %s 0", cases[i].script);
+        snprintf(text, sizeof text, "[%s]", cases[i].error);
+        expect(c, text, "EXEC");
+    }
+    expect(c, "+OK", "CONFIG SET exec-on-error rollback");
+    for (size_t i = 0; i < count; i++) {
+        char text[64];
+        begin();
+        queue("EVAL %s 0", cases[i].script);
+        snprintf(text, sizeof text, "-EXECABORT command 1 eval: %s", cases[i].error + 1);
+        expect(c, text, "EXEC");
+    }
+}
+
 static void what_was_flushed_by_a_script_that_fails_refuses_all(void **state)
 {
     (void)state;
@@ -792,6 +826,7 @@ int main(void)
         TEST(queues_are_told_as_the_transaction_has_them),
         TEST(a_command_that_fails_leaves_the_others),
         TEST(a_script_that_fails_leaves_nothing),
+        TEST(the_error_of_a_script_keeps_its_code),
         TEST(what_was_flushed_by_a_script_that_fails_refuses_all),
     };
     return cmocka_run_group_tests(tests, start, group_stop);

@@ -19,6 +19,17 @@ const char *err_prefix(enum err code)
     return prefixes[code];
 }
 
+const char *err_lead(enum err code)
+{
+    static const char *const leads[ERR_COUNT] = {[OK] = "OK ",
+#define X(name, prefix) [name] = prefix " ",
+                                                 ERR_LIST(X)
+#undef X
+    };
+    INVARIANT(code >= 0 && code < ERR_COUNT);
+    return code == ERR_SCRIPT ? "" : leads[code];
+}
+
 const struct error_code error_codes[] = {
 #define X(word, when, advice) {#word, when, advice},
     ERROR_CODES(X)

@@ -37,6 +37,7 @@
     X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */                       \
     X(ERR_BUSYKEY, "BUSYKEY")     /* RESTORE: the key is there */                                  \
     X(ERR_NOSCRIPT, "NOSCRIPT")   /* EVALSHA: the script is not known */                           \
+    X(ERR_SCRIPT, "ERR")          /* of a script, in EXEC: the text begins with its own code */    \
     X(ERR_NOTBUSY, "NOTBUSY")     /* SCRIPT KILL: there is nothing to end */                       \
     X(ERR_DUPLICATE, "DUPLICATE") /* a unique index has another owner for the value */             \
     X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */                               \
@@ -137,6 +138,8 @@ struct error {
 
 /* First word of the reply for an error: "ERR", "WRONGTYPE", ... */
 const char *err_prefix(enum err code);
+/* What a reply has before the text: its first word and a blank; nothing of ERR_SCRIPT. */
+const char *err_lead(enum err code);
 
 struct error_code {
     const char *word, *when, *advice;

@@ -71,9 +71,9 @@ const struct command cmd_discard = {
 static enum err exec_refused(struct request *rq, size_t i, const struct request *inner, enum err r)
 {
     const struct queued *q = &rq->client->txn.multi->commands[i];
-    return error_set(&rq->error, ERR_EXECABORT, "command %zu %s%s%s: %s %s", i + 1,
+    return error_set(&rq->error, ERR_EXECABORT, "command %zu %s%s%s: %s%s", i + 1,
                      q->parent != NULL ? q->parent->name : "", q->parent != NULL ? "|" : "",
-                     q->command->name, err_prefix(r), inner->error.text);
+                     q->command->name, err_lead(r), inner->error.text);
 }
 
 /* What the queued commands took and answered, recorded when EXEC is over. */

@@ -36,8 +36,7 @@ void resp_error_line(struct resp_writer *w, const char *line)
 void resp_error(struct resp_writer *w, const struct error *e)
 {
     buf_append_byte(w->out, '-');
-    buf_append_str(w->out, err_prefix(e->code));
-    buf_append_byte(w->out, ' ');
+    buf_append_str(w->out, err_lead(e->code));
     buf_append_str(w->out, e->text);
     buf_append(w->out, "\r\n", 2);
 }

@@ -79,32 +79,15 @@ static void prefetch(struct request *rq, const struct program *p)
     }
 }
 
-/* EXEC makes a reply of it, or of its own, with the code of the command that failed in the script.
- */
-static enum err fail_in_exec(struct request *rq, struct slice line)
-{
-    static const enum err codes[] = {ERR_SYNTAX, ERR_TYPE,   ERR_LIMIT,     ERR_OVERFLOW,
-                                     ERR_RANGE,  ERR_QUOTA,  ERR_DUPLICATE, ERR_INDEXING,
-                                     ERR_NOPERM, ERR_CORRUPT};
-    enum err code = ERR_SYNTAX;
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        size_t len = strlen(err_prefix(codes[i]));
-        if (line.len <= len || line.data[len] != ' ') continue;
-        if (memcmp(line.data, err_prefix(codes[i]), len) != 0) continue;
-        code = codes[i];
-        line = slice_of(line.data + len + 1, line.len - len - 1);
-        break;
-    }
-    return error_set(&rq->error, code, "%.*s",
-                     (int)(line.len < ERROR_TEXT_BYTES ? line.len : ERROR_TEXT_BYTES - 1),
-                     (const char *)line.data);
-}
-
 enum err script_failed(struct request *rq, struct slice line)
 {
     if (line.len > 0 && line.data[0] == '-') line = slice_of(line.data + 1, line.len - 1);
     while (line.len > 0 && line.data[line.len - 1] <= ' ') line.len--;
-    if (rq->overlay != NULL) return fail_in_exec(rq, line);
+    if (rq->overlay != NULL) { /* EXEC makes a reply of it, or of its own */
+        return error_set(&rq->error, ERR_SCRIPT, "%.*s",
+                         (int)(line.len < ERROR_TEXT_BYTES ? line.len : ERROR_TEXT_BYTES - 1),
+                         (const char *)line.data);
+    }
     struct slice text = arena_copy(rq->arena, line);
     char *end = arena_alloc(rq->arena, text.len + 1);
     memcpy(end, text.data, text.len);
