@@ -143,7 +143,7 @@ static enum err get_run(struct tupled_db *db, struct call *c, struct request *rq
     struct slice key = {0};
     struct entry entry;
     rq->command = &kv_get;
-    rq->format = rq->client->format;
+    rq->format = rq->client->settings.format;
     enum err r = request_enter(rq);
     if (r == OK) r = arg_key(rq, c->argv[0], &key);
     if (r == OK) r = request_get(rq, key, &entry);
@@ -178,7 +178,7 @@ static void take_first_frames(struct call *c)
 static void run(struct tupled_db *db, struct call *c)
 {
     struct seat *s = c->seat;
-    struct resp_writer w = {.out = &c->out, .proto = s->client.proto};
+    struct resp_writer w = {.out = &c->out, .proto = s->client.settings.proto};
     struct request rq = {
         .argv = c->argv, .argc = c->argc, .arena = &db->arena, .scratch = &db->scratch, .w = &w};
     enum err r = OK;

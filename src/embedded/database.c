@@ -193,26 +193,27 @@ static void fill_env(struct tupled_db *db, const char *dir)
     struct env *env = &db->env;
     uint8_t id[20];
     random_system(id, sizeof id);
-    for (size_t i = 0; i < sizeof id; i++) snprintf(env->about.run_id + 2 * i, 3, "%02x", id[i]);
+    for (size_t i = 0; i < sizeof id; i++)
+        snprintf(env->server.about.run_id + 2 * i, 3, "%02x", id[i]);
     buf_printf(&db->backup_dir, "%s/backups", dir);
     buf_append_byte(&db->backup_dir, '\0');
     buf_require(&db->backup_dir);
     env->settings.backup_dir = (const char *)db->backup_dir.data;
-    env->wake = on_wake;
-    env->wake_arg = db;
+    env->server.wake = on_wake;
+    env->server.wake_arg = db;
     command_init(env);
-    env->about.version = TUPLED_VERSION;
-    env->about.config_file = "";
-    env->about.executable = "";
+    env->server.about.version = TUPLED_VERSION;
+    env->server.about.config_file = "";
+    env->server.about.executable = "";
     env->settings.databases = (uint16_t)db->options.databases;
     env->settings.default_format = db->options.format == TUPLED_MSGPACK ? FORMAT_MSGPACK
                                                                         : FORMAT_JSON;
     env->settings.clients_max = UINT32_MAX;
-    env->about.started_ms = clock_wall_ms();
+    env->server.about.started_ms = clock_wall_ms();
     env->settings.slowlog_slower_than_us = 10000;
     env->settings.slowlog_max = 128;
-    env->server = db;
-    env->server_ops = &server_ops;
+    env->server.arg = db;
+    env->server.ops = &server_ops;
     backup_remove_parts(env->settings.backup_dir);
 }
 
@@ -249,7 +250,7 @@ static struct tupled_db *db_new(void)
     RING_INIT(&db->ready, next, prev);
     RING_INIT(&db->parked, next, prev);
     RING_INIT(&db->held, next, prev);
-    RING_INIT(&db->env.clients, next, prev);
+    RING_INIT(&db->env.clients.list, next, prev);
     arena_init(&db->arena, ARENA_CHUNK_BYTES);
     host_init(&db->host);
     host_inherit(&db->host, host_used());
@@ -435,7 +436,7 @@ static void close_engine(void *arg)
     struct opening *o = arg;
     struct tupled_db *db = o->db;
     if (db_is_broken(db)) host_leave();
-    db->env.is_stopping = true;
+    db->env.server.is_stopping = true;
     end_seats(db);
     if (db->failure.code == OK) {
         (void)db_turn_end(db->env.db);

@@ -60,7 +60,7 @@ static struct seat *seat_new(struct tupled_db *db)
     snprintf(s->link.local_address, sizeof s->link.local_address, "embedded:0");
     client_init(&s->client, &db->env, &s->link, &client_ops);
     runner_init(&s->runner, &db->env, &s->client, seat_ready);
-    s->client.proto = 3;
+    s->client.settings.proto = 3;
     s->client.database = (uint16_t)db->options.database;
     return s;
 }

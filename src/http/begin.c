@@ -65,7 +65,7 @@ static bool check_origin(struct exchange *x)
 /* A node that stands by passes whole connections on, by the first request (session.c). */
 static bool is_here(struct exchange *x)
 {
-    if (!x->http->env->stands_by || (x->route->flags & ROUTE_NODE) != 0) return true;
+    if (!x->http->env->node.stands_by || (x->route->flags & ROUTE_NODE) != 0) return true;
     x->session->reader.keeps_alive = false;
     exchange_fail(x, 503, "TRYAGAIN this node does not lead: connect again");
     return false;

@@ -170,7 +170,7 @@ static void put_address(struct exchange *x, bool is_whole)
 /* Those who ask for what may be a little old are sent to nodes that stand by. */
 static void put_others(struct exchange *x)
 {
-    const struct nodes_known *n = x->http->env->nodes;
+    const struct nodes_known *n = x->http->env->node.known;
     for (size_t i = 0; n != NULL && i < n->other_count; i++) {
         const struct node_other *o = &n->others[i];
         if (!o->is_up || o->http[0] == '\0') continue;
@@ -282,7 +282,7 @@ static void was_read(struct exchange *x)
     if (connect_fails(x)) return;
     if (!rest_next(&rest, &head)) return;
     out.status = 1;
-    out.read_is_strongly_consistent = !x->http->env->stands_by;
+    out.read_is_strongly_consistent = !x->http->env->node.stands_by;
     out.n_ranges = head.children;
     out.ranges = arena_alloc(&x->arena, (head.children + 1) * sizeof *out.ranges);
     for (size_t i = 0; i < head.children; i++) {

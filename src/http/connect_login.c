@@ -47,7 +47,7 @@ static bool take_token(struct exchange *x, struct connect_token *token)
     struct slice text = http_trim(slice_of(header.data + 7, header.len - 7));
     const struct env *env = x->http->env;
     if (connect_token_read(x->http->env, text, token)) return true;
-    if (env->stands_by && (token->is_ours || databases_secret(env->db->databases) == NULL)) {
+    if (env->node.stands_by && (token->is_ours || databases_secret(env->db->databases) == NULL)) {
         connect_fail(x, 503, "This node is behind the leader, or the user of the token is gone.");
         return false;
     }
@@ -75,7 +75,7 @@ void connect_begin(struct exchange *x)
         connect_fail(x, 400, "Expected protocol version 2 or 3.");
         return;
     }
-    x->client.is_readonly = x->http->env->stands_by;
+    x->client.settings.is_readonly = x->http->env->node.stands_by;
     if (!has_catalog(x) || !take_token(x, &token)) return;
     if (!is_its_database(x, token.database)) {
         connect_fail(x, 400, "Invalid database id.");

@@ -255,7 +255,7 @@ void connect_watch_run(struct exchange *x)
         subscribed(x);
         return;
     }
-    x->client.proto = 3;
-    x->client.format = FORMAT_MSGPACK;
+    x->client.settings.proto = 3;
+    x->client.settings.format = FORMAT_MSGPACK;
     rest_words_run(&w, subscribed);
 }

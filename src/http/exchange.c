@@ -146,9 +146,10 @@ void exchange_park(struct exchange *x)
 /* Bodies are texts, whatever default-format says. */
 static void set_forms(struct exchange *x)
 {
-    x->client.proto = 2;
-    x->client.format = x->http->env->settings.bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
-    x->client.hearing = (struct client_hearing){0};
+    x->client.settings.proto = 2;
+    x->client.settings.format = x->http->env->settings.bare_bigints ? FORMAT_JSON_BARE
+                                                                    : FORMAT_JSON;
+    x->client.listening.hearing = (struct client_hearing){0};
     x->stream_type = NULL;
 }
 
@@ -238,7 +239,7 @@ void exchange_words(struct exchange *x, exchange_step *step, const char *const *
 static void run_command(struct exchange *x)
 {
     struct http *h = x->http;
-    struct resp_writer w = {.out = &x->reply, .proto = x->client.proto};
+    struct resp_writer w = {.out = &x->reply, .proto = x->client.settings.proto};
     struct request rq = {.argv = x->argv,
                          .argc = x->argc,
                          .arena = &h->arena,
@@ -260,7 +261,7 @@ static void run_command(struct exchange *x)
     x->reply_bytes += x->reply.len;
     if (rq.depends > x->depends) x->depends = rq.depends;
     x->is_evaluated |= rq.is_evaluated;
-    if (x->client.closes_after_reply) {
+    if (x->client.run.closes_after_reply) {
         move(x, EXCHANGE_CLOSED);
         x->ops->queue(x);
     }
@@ -378,7 +379,7 @@ void exchange_stream(struct exchange *x, struct slice first, exchange_message *o
     move(x, EXCHANGE_STREAMING);
     x->ops->answer(x, &a);
     exchange_send(x, first, x->depends);
-    x->client.hearing.is_held = false;
+    x->client.listening.hearing.is_held = false;
     if (on_message != NULL) {
         hear(x, buf_slice(&x->reply), x->depends);
         hear(x, buf_slice(&x->behind), x->behind_version);

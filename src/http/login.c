@@ -171,7 +171,7 @@ void login_begin(struct exchange *x, exchange_step *step)
         return;
     }
     split(both, &name, &password);
-    struct user *u = users_login(x->http->env->users, name, password);
+    struct user *u = users_login(x->http->env->users.all, name, password);
     if (u != NULL && u->incarnation == x->session->incarnation) {
         if (x->client.user != u) client_become(&x->client, u);
         x->step = step;

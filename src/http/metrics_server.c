@@ -5,14 +5,14 @@
 
 void metrics_build(struct metrics *m)
 {
-    struct metrics_label label = {"version", slice_str(m->env->about.version)};
+    struct metrics_label label = {"version", slice_str(m->env->server.about.version)};
     metrics_family(m, M_BUILD);
     metrics_u64(&m->out, &label, 1, 1);
 }
 
 void metrics_nodes(struct metrics *m)
 {
-    const struct node *n = m->env->node;
+    const struct node *n = m->env->node.self;
     if (n == NULL) return;
     metrics_figure(m, M_LEADS, n->leads);
     metrics_figure(m, M_LEADER_EPOCH, n->known.epoch);

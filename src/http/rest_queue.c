@@ -371,6 +371,6 @@ static void listening(struct exchange *x)
 
 void rest_listen_run(struct exchange *x)
 {
-    x->client.proto = 3;
+    x->client.settings.proto = 3;
     exchange_words(x, listening, WORDS("SUBSCRIBE", "kv:queue:" QUEUE));
 }

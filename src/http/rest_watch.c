@@ -112,14 +112,14 @@ static void write_event(struct buf *out, const struct change *c, uint64_t commit
 /* What the client will hear is written as events, and kept until the stream is open. */
 static void begin_hearing(struct exchange *x)
 {
-    x->client.proto = 3;
-    x->client.hearing = (struct client_hearing){.write = write_event, .is_held = true};
+    x->client.settings.proto = 3;
+    x->client.listening.hearing = (struct client_hearing){.write = write_event, .is_held = true};
 }
 
 static void open_stream(struct exchange *x)
 {
     const struct watching *t = x->task;
-    x->client.hearing.since = version_of(slice_str(t->after));
+    x->client.listening.hearing.since = version_of(slice_str(t->after));
     x->heartbeat = slice_str(EVENT_PING);
     exchange_stream(x, buf_slice(&x->text), NULL);
 }

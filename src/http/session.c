@@ -200,7 +200,7 @@ static bool is_for_node(const struct session_http *s, struct slice in, bool *is_
                                          "HEAD /metrics",
                                          "POST /connect/eventual/snapshot_read"};
     size_t count = sizeof begins / sizeof begins[0];
-    if (!s->http->env->following.is_there) count--;
+    if (!s->http->env->node.following.is_there) count--;
     *is_known = true;
     for (size_t i = 0; i < count; i++) {
         size_t len = strlen(begins[i]);
@@ -216,7 +216,7 @@ static void pass_on(struct session_http *s)
 {
     struct error e;
     struct stream *stream = s->stream;
-    struct node *n = s->http->env->node;
+    struct node *n = s->http->env->node.self;
     struct buf line;
     enum err r = node_pass(n, &s->pass, NULL, &stream->link, &s->waiter, &e);
     if (r == ERR_WAIT) return;
@@ -259,7 +259,7 @@ void http_take(struct http *h, struct stream *stream, struct slice bytes)
 static void find_kind(struct session_http *s)
 {
     struct slice in = slice_of(s->reader.in.data + s->reader.begin, http1_buffered(&s->reader));
-    if (s->http->env->stands_by && in.len > 0) {
+    if (s->http->env->node.stands_by && in.len > 0) {
         bool is_known = false;
         bool is_own = is_for_node(s, in, &is_known);
         if (!is_known) return;

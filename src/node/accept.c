@@ -73,16 +73,16 @@ static void become(struct node *n, struct client *c, const struct slice *words)
     link->is_local = memchr(way.data, 'l', way.len) != NULL;
     link->is_unix = memchr(way.data, 'u', way.len) != NULL;
     link->is_tls = memchr(way.data, 't', way.len) != NULL;
-    struct user *u = users_find(env->users, words[LINK_USER]);
+    struct user *u = users_find(env->users.all, words[LINK_USER]);
     if (u != NULL && !u->is_on) u = NULL;
     client_become(c, u);
     if (slice_to_u64(words[LINK_ID], &id) && id != 0) c->id = id;
-    c->proto = slice_is_word(words[LINK_RESP], "3") ? 3 : 2;
-    copy_text(c->name, sizeof c->name, words[LINK_NAME]);
-    copy_text(c->lib_name, sizeof c->lib_name, words[LINK_LIB_NAME]);
-    copy_text(c->lib_version, sizeof c->lib_version, words[LINK_LIB_VERSION]);
-    if (slice_is_word(words[LINK_VIEW], "TUPLES")) c->view = VIEW_TUPLES;
-    if (slice_is_word(words[LINK_VIEW], "PLAIN")) c->view = VIEW_PLAIN;
+    c->settings.proto = slice_is_word(words[LINK_RESP], "3") ? 3 : 2;
+    copy_text(c->settings.name, sizeof c->settings.name, words[LINK_NAME]);
+    copy_text(c->settings.lib_name, sizeof c->settings.lib_name, words[LINK_LIB_NAME]);
+    copy_text(c->settings.lib_version, sizeof c->settings.lib_version, words[LINK_LIB_VERSION]);
+    if (slice_is_word(words[LINK_VIEW], "TUPLES")) c->settings.view = VIEW_TUPLES;
+    if (slice_is_word(words[LINK_VIEW], "PLAIN")) c->settings.view = VIEW_PLAIN;
 }
 
 /* False: it is not LINK_WORDS, each with a NUL at its end. */

@@ -26,7 +26,7 @@ static void over(struct node_dial *d, const char *why)
     if (d->is_over) return;
     d->is_over = true;
     if (n->is_self_dialled) log_notice("node-address %s leads to this node", n->known.address);
-    if (n->is_self_dialled || n->env->is_stopping) return;
+    if (n->is_self_dialled || n->env->server.is_stopping) return;
     snprintf(n->known.misled, sizeof n->known.misled,
              "node-address %s does not lead to this node: %.200s", n->known.address, why);
     log_warning("%s", n->known.misled);

@@ -65,8 +65,8 @@ static void add_word(struct buf *b, const char *text)
 
 static const char *view_word(const struct client *c)
 {
-    if (c == NULL || c->view == VIEW_OF_USER) return "";
-    return c->view == VIEW_TUPLES ? "tuples" : "plain";
+    if (c == NULL || c->settings.view == VIEW_OF_USER) return "";
+    return c->settings.view == VIEW_TUPLES ? "tuples" : "plain";
 }
 
 static void describe_client(struct buf *out, const struct client *c, const struct link *from)
@@ -83,11 +83,11 @@ static void describe_client(struct buf *out, const struct client *c, const struc
     buf_append_byte(out, '\0');
     snprintf(text, sizeof text, "%" PRIu64, c != NULL ? c->id : 0);
     add_word(out, text);
-    snprintf(text, sizeof text, "%d", c != NULL ? c->proto : 2);
+    snprintf(text, sizeof text, "%d", c != NULL ? c->settings.proto : 2);
     add_word(out, text);
-    add_word(out, c != NULL ? c->name : "");
-    add_word(out, c != NULL ? c->lib_name : "");
-    add_word(out, c != NULL ? c->lib_version : "");
+    add_word(out, c != NULL ? c->settings.name : "");
+    add_word(out, c != NULL ? c->settings.lib_name : "");
+    add_word(out, c != NULL ? c->settings.lib_version : "");
     add_word(out, view_word(c));
     buf_require(out);
 }

@@ -40,7 +40,7 @@ void node_set_leader(struct node *n, const struct node_leader *leader)
 
 const char *node_leader_address(const struct node *n)
 {
-    if (n->leads) return n->env->serving.is_mute ? "" : n->known.address;
+    if (n->leads) return n->env->node.serving.is_mute ? "" : n->known.address;
     return n->leader.is_known && !n->leader.is_silent ? n->leader.address : "";
 }
 
@@ -74,7 +74,7 @@ static bool is_too_long(const struct node *n, const struct node_pass *p, int64_t
 enum err node_await_users(struct node *n, struct node_pass *p, struct waiter *w, struct error *e)
 {
     int64_t now_us = clock_mono_us();
-    if (!n->env->users_are_awaited) return OK;
+    if (!n->env->users.are_awaited) return OK;
     if (p->begun_us == 0) p->begun_us = now_us;
     if (is_too_long(n, p, now_us)) {
         node_pass_cancel(p);

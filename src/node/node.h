@@ -82,7 +82,7 @@ struct node_pass {
  * connection's. */
 ERR_MUST_USE enum err node_pass(struct node *n, struct node_pass *p, const struct client *c,
                                 const struct link *link, struct waiter *w, struct error *e);
-/* Until the users are known (env->users_are_awaited), before a command is looked at. As node_pass,
+/* Until the users are known (env->users.are_awaited), before a command is looked at. As node_pass,
  * with OK when they are. */
 ERR_MUST_USE enum err node_await_users(struct node *n, struct node_pass *p, struct waiter *w,
                                        struct error *e);

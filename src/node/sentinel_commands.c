@@ -28,8 +28,8 @@ static bool is_word(const struct sentinel_call *c, size_t i, const char *word)
 void sentinel_let_in(struct sentinel_call *c)
 {
     const struct env *env = c->facts->node->env;
-    if (!c->is_early || env->users_are_awaited) return;
-    const struct user *initial = users_default(env->users);
+    if (!c->is_early || env->users.are_awaited) return;
+    const struct user *initial = users_default(env->users.all);
     c->is_early = false;
     c->is_known = initial->is_on && initial->is_nopass;
 }
@@ -39,7 +39,7 @@ static bool knows_no_users(struct sentinel_call *c)
 {
     const struct node *n = c->facts->node;
     struct error e;
-    if (!n->env->users_are_awaited) return false;
+    if (!n->env->users.are_awaited) return false;
     (void)nodes_know_no_users(&n->known, &e);
     resp_error(&c->w, &e);
     return true;
@@ -48,7 +48,7 @@ static bool knows_no_users(struct sentinel_call *c)
 static bool login(struct sentinel_call *c, struct slice name, struct slice password)
 {
     if (knows_no_users(c)) return false;
-    if (users_login(c->facts->node->env->users, name, password) == NULL) {
+    if (users_login(c->facts->node->env->users.all, name, password) == NULL) {
         refuse(c, ERR_WRONGPASS, "invalid username-password pair or user is disabled.");
         return false;
     }
@@ -305,7 +305,7 @@ static void write_address(struct sentinel_call *c)
 static void check_quorum(struct sentinel_call *c)
 {
     const struct node *n = c->facts->node;
-    const struct serving *serving = &n->env->serving;
+    const struct serving *serving = &n->env->node.serving;
     char line[512];
     size_t up = 1 + nodes_up(&n->known);
     if (serving->is_mute || serving->is_stuck) {

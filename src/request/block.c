@@ -93,15 +93,15 @@ enum err client_yield_or_go_on(struct request *rq, struct engine_scan *scan)
 
 void client_drop_pending(struct client *c)
 {
-    struct pending *p = c->pending;
+    struct pending *p = c->run.pending;
     if (p == NULL) return;
-    c->pending = NULL;
+    c->run.pending = NULL;
     p->free(p);
 }
 
 bool client_waits_long(const struct client *c)
 {
-    return c->block.waiter != NULL || (c->pending != NULL && c->pending->is_long);
+    return c->block.waiter != NULL || (c->run.pending != NULL && c->run.pending->is_long);
 }
 
 void client_block_clear(struct client *c, struct env *env)
@@ -221,7 +221,7 @@ ARGUMENTS(wait_arguments, struct wait, "numreplicas timeout",
 static enum err wait_run(struct request *rq)
 {
     const struct wait *a = rq->bound;
-    const struct nodes_known *nodes = rq->env->nodes;
+    const struct nodes_known *nodes = rq->env->node.known;
     int64_t there = nodes != NULL ? nodes->quorum : 0;
     enum block_end end = client_block_end(rq->client);
     if (end == BLOCK_FAILED) {

@@ -22,12 +22,12 @@ void client_memory_measure(const struct client *c, struct client_memory *out)
 {
     *out = (struct client_memory){0};
     c->ops->buffers(c, &out->input, &out->output);
-    out->channels = pubsub_bytes(&c->subscriber);
+    out->channels = pubsub_bytes(&c->listening.subscriber);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->client_bytes != NULL) (*f)->client_bytes(c, out);
     }
     out->multi = c->txn.watched_bytes + (c->txn.multi != NULL ? multi_bytes(c->txn.multi) : 0);
-    const struct pending *p = c->pending;
+    const struct pending *p = c->run.pending;
     if (p != NULL && p->bytes != NULL) out->pending = p->bytes(p);
     out->pending += long_words_bytes(c);
     out->total = sizeof *c + c->link->transport_bytes + out->input + out->output + out->notes +
@@ -48,7 +48,7 @@ static void add(struct client_memory *sum, const struct client_memory *one)
 void client_memory_sum(const struct env *env, struct client_memory *out)
 {
     *out = (struct client_memory){0};
-    for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+    for (const struct client *c = env->clients.list.next; c != &env->clients.list; c = c->next) {
         struct client_memory one;
         client_memory_measure(c, &one);
         add(out, &one);
@@ -93,8 +93,8 @@ static void evict(struct env *env, const struct holder *h)
         "client id=%llu addr=%s name=%s closed: it holds most, %zu bytes (input %zu, output "
         "%zu, notes %zu, channels %zu, transaction %zu, pages %zu), and all clients "
         "together %llu, more than maxmemory-clients (%llu)",
-        (unsigned long long)h->client->id, h->client->link->address, h->client->name, m->total,
-        m->input, m->output, m->notes, m->channels, m->multi, m->pending,
+        (unsigned long long)h->client->id, h->client->link->address, h->client->settings.name,
+        m->total, m->input, m->output, m->notes, m->channels, m->multi, m->pending,
         (unsigned long long)env->memory.clients,
         (unsigned long long)env->settings.memory_clients_max);
     env->stats.evicted_clients++;
@@ -125,15 +125,15 @@ void client_memory_check(struct env *env)
     uint64_t max = env->settings.memory_clients_max;
     bool may_be_over = env->memory.clients + env->memory.grown > max;
     if (max == 0 || (!may_be_over && env->memory.grown <= max / GROWN_PART)) return;
-    struct holder *holders = mem_alloc((env->client_count + 1) * sizeof *holders);
+    struct holder *holders = mem_alloc((env->clients.count + 1) * sizeof *holders);
     size_t count = 0;
     env->memory.grown = 0;
-    for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list; c = c->next) {
         struct holder *h = &holders[count];
         h->client = c;
         client_memory_measure(c, &h->held);
         count_as(c, env, h->held.total);
-        count += !c->is_no_evict && (c->pending == NULL || !c->pending->is_short);
+        count += !c->settings.is_no_evict && (c->run.pending == NULL || !c->run.pending->is_short);
     }
     if (env->memory.clients > max) qsort(holders, count, sizeof *holders, most_first);
     for (size_t i = 0; i < count && env->memory.clients > max; i++) {

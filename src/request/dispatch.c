@@ -7,8 +7,8 @@
  *   call      run, over an overlay when it is one of EXEC's or has an IDEM
  *   reply     an error becomes its line; CLIENT REPLY may drop it
  *
- * Whatever answers ERR_WAIT leaves no trace but what it keeps in client->pending, and comes again
- * from the top.
+ * Whatever answers ERR_WAIT leaves no trace but what it keeps in client->run.pending, and comes
+ * again from the top.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -80,15 +80,15 @@ static bool command_resolve(struct request *rq)
         return false;
     }
     rq->has_format = false;
-    rq->format = rq->client->format;
+    rq->format = rq->client->settings.format;
     if ((c->flags & CMD_FORMAT) != 0) format_take(rq);
     if (!request_arity_fits(rq)) {
         stats_reject(rq->env, c);
         reply_wrong_number(rq, parent, c);
         return false;
     }
-    rq->client->last_command = c;
-    rq->client->last_parent = parent;
+    rq->client->run.last_command = c;
+    rq->client->run.last_parent = parent;
     return true;
 }
 
@@ -117,7 +117,7 @@ enum err command_call(struct request *rq)
 {
     struct placeholders placeholders;
     rq->placeholders = NULL;
-    if (!rq->has_format) rq->format = rq->client->format;
+    if (!rq->has_format) rq->format = rq->client->settings.format;
     if ((rq->command->flags & CMD_WRITE) != 0) {
         placeholders = request_placeholders(rq);
         rq->placeholders = &placeholders;
@@ -161,11 +161,12 @@ static bool is_push(const struct request *rq, enum err r)
 static void reply_mode_apply(struct request *rq, size_t mark, bool is_pushed)
 {
     struct client *c = rq->client;
-    if (c->reply_mode == REPLY_ON) return;
-    if (c->reply_mode == REPLY_SKIP_NEXT) {
-        c->reply_mode = REPLY_SKIP; /* this was CLIENT REPLY SKIP itself, which has no reply */
-    } else if (c->reply_mode == REPLY_SKIP) {
-        c->reply_mode = REPLY_ON;
+    if (c->settings.reply_mode == REPLY_ON) return;
+    if (c->settings.reply_mode == REPLY_SKIP_NEXT) {
+        c->settings.reply_mode =
+            REPLY_SKIP; /* this was CLIENT REPLY SKIP itself, which has no reply */
+    } else if (c->settings.reply_mode == REPLY_SKIP) {
+        c->settings.reply_mode = REPLY_ON;
     }
     if (is_pushed) return;
     reply_cut(rq, mark);
@@ -186,7 +187,7 @@ static enum err ask(struct request *rq, bool *is_refused)
 
 static bool only_listens(const struct request *rq)
 {
-    return rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
+    return rq->client->settings.proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
            client_subscriptions(rq->client) > 0;
 }
 
@@ -217,7 +218,7 @@ static enum err enter(struct request *rq, bool *is_queued, bool *is_refused)
 /* *is_refused: it was not run, and counts as that. */
 static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, bool *is_refused)
 {
-    const struct pending *p = rq->client->pending;
+    const struct pending *p = rq->client->run.pending;
     enum err r = OK;
     if (p != NULL && p->is_done) {
         rq->is_evaluated = true;
@@ -253,7 +254,7 @@ enum err command_run(struct request *rq)
     size_t argc = rq->argc;
     bool is_queued = false;
     bool is_refused = false;
-    rq->env->running = rq->client;
+    rq->env->clients.running = rq->client;
     rq->depends = 0;
     rq->is_evaluated = false;
     rq->overlay = NULL;
@@ -264,14 +265,14 @@ enum err command_run(struct request *rq)
     rq->bound = NULL;
     rq->words_are_wrong = false;
     if (!command_resolve(rq)) {
-        rq->env->running = NULL;
+        rq->env->clients.running = NULL;
         if (rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
         stats_error(rq->env, ERR_SYNTAX);
         reply_mode_apply(rq, mark, false);
         return OK;
     }
     enum err r = run_resolved(rq, mark, &is_queued, &is_refused);
-    rq->env->running = NULL;
+    rq->env->clients.running = NULL;
     if (r == ERR_WAIT) {
         observe_parked(rq);
         return ERR_WAIT;
@@ -280,7 +281,7 @@ enum err command_run(struct request *rq)
     rq->argv = argv;
     rq->argc = argc;
     if (rq->client->tracking != NULL) tracking_command_over(rq);
-    depends_raise(&rq->client->depends, rq->depends);
+    depends_raise(&rq->client->run.depends, rq->depends);
     if (!is_queued && (rq->command->flags & CMD_AUDITED) != 0) audit_add(rq, r);
     if (!is_queued && !is_refused) {
         observe_ran(rq, r);

@@ -44,7 +44,7 @@ enum err elements_open(struct request *rq, struct view *v, struct slice key,
 
 uint64_t elements_seed(struct request *rq, struct view *v)
 {
-    uint64_t *seed = &rq->client->seed;
+    uint64_t *seed = &rq->client->run.seed;
     while (*seed == 0) random_system(seed, sizeof *seed);
     uint64_t at = v->overlay != NULL ? view_sequence(v) : 0;
     return *seed + at;
@@ -177,7 +177,7 @@ static enum err tell_begin(struct request *rq, const struct telling *t)
     struct tellings *x = mem_new(sizeof *x);
     x->pending = (struct pending){.free = telling_free, .bytes = telling_bytes};
     arena_init(&x->arena, ARENA_BYTES);
-    rq->client->pending = &x->pending;
+    rq->client->run.pending = &x->pending;
     x->view = view_reading(rq->env->db->engine, NULL, rq->client->database, &x->arena, rq->waiter);
     enum err r = collection_open(rq->env->db->collections, &x->view, arena_copy(&x->arena, t->key),
                                  t->kind, &x->collection, &rq->error);
@@ -188,14 +188,14 @@ static enum err tell_begin(struct request *rq, const struct telling *t)
 
 enum err elements_tell(struct request *rq, const struct telling *t)
 {
-    bool is_long = rq->client->pending != NULL;
+    bool is_long = rq->client->run.pending != NULL;
     enum err r = OK;
     if (!is_long) {
         r = tell_now(rq, t, &is_long);
         if (r != OK || !is_long) return r;
         r = tell_begin(rq, t);
     }
-    struct tellings *x = (struct tellings *)rq->client->pending;
+    struct tellings *x = (struct tellings *)rq->client->run.pending;
     if (r == OK) x->view.waiter = rq->waiter;
     if (r == OK) r = tell_some(rq, t, x, SLICE_ELEMENTS);
     if (r == OK && !x->is_done) r = client_yield(rq, x->walk.scan);

@@ -34,7 +34,7 @@ static enum err counting_begin(struct request *rq, struct collection *c, uint64_
     x->pending = (struct pending){.free = counting_free};
     x->version = version;
     arena_init(&x->arena, ARENA_BYTES);
-    rq->client->pending = &x->pending;
+    rq->client->run.pending = &x->pending;
     x->view = view_reading(rq->env->db->engine, NULL, rq->client->database, &x->arena, rq->waiter);
     enum err r = collection_look(rq->env->db->collections, &x->view, arena_copy(&x->arena, c->key),
                                  &x->collection, &is_one, &rq->error);
@@ -70,7 +70,7 @@ static enum err count_on(struct request *rq, struct counting *x)
 enum err elements_length(struct request *rq, struct collection *c, uint64_t version, uint64_t *out)
 {
     enum err r = OK;
-    if (rq->client->pending == NULL) {
+    if (rq->client->run.pending == NULL) {
         bool is_one_turn = rq->overlay != NULL || rq->client->tracking != NULL;
         size_t work = is_one_turn ? ELEMENTS_WORK_MAX : ELEMENTS_WORK;
         r = collection_length(c, &work, out, &rq->error);
@@ -78,7 +78,7 @@ enum err elements_length(struct request *rq, struct collection *c, uint64_t vers
         r = counting_begin(rq, c, version);
         if (r != OK) return r;
     }
-    struct counting *x = (struct counting *)rq->client->pending;
+    struct counting *x = (struct counting *)rq->client->run.pending;
     r = count_on(rq, x);
     if (r != OK) return r;
     if (x->scan != NULL) depends_raise(&x->view.depends, engine_scan_depends(x->scan));

@@ -71,7 +71,7 @@ void format_take(struct request *rq)
     /* The shortest form of the command comes before it. */
     size_t least = request_words_least(rq);
     rq->has_format = false;
-    rq->format = rq->client->format;
+    rq->format = rq->client->settings.format;
     if ((c->flags & CMD_FORMAT) == 0) return;
     for (size_t words = 1; words <= 2 && rq->argc >= least + 1 + words; words++) {
         size_t at = rq->argc - 1 - words;
@@ -105,9 +105,9 @@ static enum err kv_format_run(struct request *rq)
     struct client *c = rq->client;
     bool is_bare = a->is_bare || rq->env->settings.bare_bigints;
     switch (a->word) {
-    case FORMAT_WORD_NONE: resp_bulk_str(rq->w, names[c->format]); return OK;
-    case FORMAT_WORD_JSON: c->format = is_bare ? FORMAT_JSON_BARE : FORMAT_JSON; break;
-    case FORMAT_WORD_MSGPACK: c->format = FORMAT_MSGPACK; break;
+    case FORMAT_WORD_NONE: resp_bulk_str(rq->w, names[c->settings.format]); return OK;
+    case FORMAT_WORD_JSON: c->settings.format = is_bare ? FORMAT_JSON_BARE : FORMAT_JSON; break;
+    case FORMAT_WORD_MSGPACK: c->settings.format = FORMAT_MSGPACK; break;
     }
     resp_simple(rq->w, "OK");
     return OK;

@@ -23,7 +23,7 @@ void command_init(struct env *env)
     env->settings.queue_prefetch = 16;
     logins_init(env);
     env->touched = touched_new();
-    waiter_list_init(&env->following.waiters);
+    waiter_list_init(&env->node.following.waiters);
     observe_init(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->open != NULL) (*f)->open(env);
@@ -81,14 +81,14 @@ int64_t command_rest_ms(const struct env *env)
 
 void client_init(struct client *c, struct env *env, struct link *link, const struct client_ops *ops)
 {
-    c->id = ++env->client_last_id;
+    c->id = ++env->clients.last_id;
     c->link = link;
     c->ops = ops;
-    c->proto = 2;
-    c->format = env->settings.default_format;
+    c->settings.proto = 2;
+    c->settings.format = env->settings.default_format;
     client_login_default(c, env);
-    RING_INSERT(&env->clients, c, next, prev);
-    env->client_count++;
+    RING_INSERT(&env->clients.list, c, next, prev);
+    env->clients.count++;
 }
 
 bool client_end_listening(struct client *c, struct env *env, size_t *work)
@@ -96,14 +96,14 @@ bool client_end_listening(struct client *c, struct env *env, size_t *work)
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->client_end != NULL && !(*f)->client_end(env, c, work)) return false;
     }
-    return pubsub_leave(env->pubsub, &c->subscriber, work);
+    return pubsub_leave(env->pubsub, &c->listening.subscriber, work);
 }
 
 size_t client_subscriptions(const struct client *c)
 {
-    return pubsub_count(&c->subscriber, PUBSUB_CHANNEL) +
-           pubsub_count(&c->subscriber, PUBSUB_PATTERN) +
-           pubsub_count(&c->subscriber, PUBSUB_SHARD);
+    return pubsub_count(&c->listening.subscriber, PUBSUB_CHANNEL) +
+           pubsub_count(&c->listening.subscriber, PUBSUB_PATTERN) +
+           pubsub_count(&c->listening.subscriber, PUBSUB_SHARD);
 }
 
 void client_reset(struct client *c, struct env *env)
@@ -132,5 +132,5 @@ void client_fini(struct client *c, struct env *env)
     client_become(c, NULL);
     client_memory_uncount(c, env);
     RING_UNLINK(c, next, prev);
-    env->client_count--;
+    env->clients.count--;
 }

@@ -173,7 +173,7 @@ static struct wait *wait_new(struct request *rq, const struct line_command *x)
     for (size_t i = 0; i < x->keys.count; i++) join(lines, w, i);
     lines->waits++;
     lines->ends += x->ends_with_key;
-    rq->client->pending = &w->pending;
+    rq->client->run.pending = &w->pending;
     return w;
 }
 
@@ -187,7 +187,7 @@ static enum err reply_served(struct request *rq, const struct wait *w)
 
 enum err lines_run(struct request *rq, const struct line_command *x)
 {
-    struct wait *w = (struct wait *)rq->client->pending;
+    struct wait *w = (struct wait *)rq->client->run.pending;
     enum block_end end = client_block_end(rq->client);
     bool is_done = false;
     if (w != NULL && w->pending.is_done) return reply_served(rq, w);
@@ -216,8 +216,8 @@ enum err lines_run(struct request *rq, const struct line_command *x)
 
 static bool may_serve(const struct env *env)
 {
-    return env->paused.until_ms == 0 && !env->serving.is_mute && !env->serving.is_stuck &&
-           !env->stands_by && !env->is_stopping;
+    return env->paused.until_ms == 0 && !env->node.serving.is_mute && !env->node.serving.is_stuck &&
+           !env->node.stands_by && !env->server.is_stopping;
 }
 
 /* Attempts in the name of the wait, with the one key. ERR_WAIT: not now. */
@@ -226,7 +226,7 @@ static enum err attempt_for(struct lines *x, const struct place *p, bool *is_don
     struct wait *w = p->wait;
     struct env *env = w->env;
     struct slice key = p->line->key;
-    struct resp_writer writer = {.out = &w->reply, .proto = w->client->proto};
+    struct resp_writer writer = {.out = &w->reply, .proto = w->client->settings.proto};
     struct line_command what = w->what;
     struct request rq = {.env = env,
                          .client = w->client,
@@ -270,7 +270,7 @@ static bool may_get(const struct wait *w, int kind)
 {
     const struct client *c = w->client;
     bool is_kind = (int)w->what.kind == kind || w->what.ends_with_key;
-    return is_kind && c->is_waiting && client_block_end(c) == BLOCK_GOES_ON;
+    return is_kind && c->run.is_waiting && client_block_end(c) == BLOCK_GOES_ON;
 }
 
 /* The first who gets something from the line; *is_over: no one does. */

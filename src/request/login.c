@@ -28,9 +28,9 @@ static bool is_taken(const struct env *env, const struct user *u, const struct c
 void client_login_default(struct client *c, struct env *env)
 {
     const char *named = c->link->certificate_user;
-    struct user *u = named != NULL ? users_find(env->users, slice_str(named)) : NULL;
+    struct user *u = named != NULL ? users_find(env->users.all, slice_str(named)) : NULL;
     if (u == NULL || !u->is_on || is_taken(env, u, c)) {
-        u = users_default(env->users);
+        u = users_default(env->users.all);
         if (!u->is_on || !u->is_nopass) u = NULL;
     }
     client_become(c, u);
@@ -51,18 +51,18 @@ void login_log(struct request *rq, struct access_log_entry *entry)
     buf_init(&client);
     client_info_write(rq->client, &client);
     entry->client = buf_slice(&client);
-    access_log_add(rq->env->access_log, entry);
+    access_log_add(rq->env->users.refused, entry);
     buf_fini(&client);
 }
 
 static enum err nobody_known(struct request *rq)
 {
-    return nodes_know_no_users(rq->env->nodes, &rq->error);
+    return nodes_know_no_users(rq->env->node.known, &rq->error);
 }
 
 enum err login_demand(struct request *rq, const char *text)
 {
-    if (rq->env->users_are_awaited) return nobody_known(rq);
+    if (rq->env->users.are_awaited) return nobody_known(rq);
     return error_set(&rq->error, ERR_NOAUTH, "%s", text);
 }
 
@@ -70,8 +70,8 @@ enum err client_login(struct request *rq, struct slice name, struct slice passwo
 {
     struct env *env = rq->env;
     struct client *c = rq->client;
-    if (env->users_are_awaited) return nobody_known(rq);
-    struct user *u = users_login(env->users, name, password);
+    if (env->users.are_awaited) return nobody_known(rq);
+    struct user *u = users_login(env->users.all, name, password);
     if (u == NULL) {
         struct access_log_entry entry = {.reason = ACCESS_LOG_AUTH,
                                          .is_in_transaction = c->txn.multi != NULL,
@@ -89,7 +89,7 @@ enum err client_login(struct request *rq, struct slice name, struct slice passwo
     }
     client_become(c, u);
     /* What it began to listen to as another user it must not go on with. */
-    if (!may_go_on(env, c)) c->closes_after_reply = true;
+    if (!may_go_on(env, c)) c->run.closes_after_reply = true;
     return OK;
 }
 
@@ -97,8 +97,8 @@ enum err client_login(struct request *rq, struct slice name, struct slice passwo
 
 static void end(struct env *env, struct client *c)
 {
-    if (c == env->running) {
-        c->closes_after_reply = true;
+    if (c == env->clients.running) {
+        c->run.closes_after_reply = true;
     } else {
         c->ops->close(c);
     }
@@ -107,10 +107,10 @@ static void end(struct env *env, struct client *c)
 static void on_changed(void *arg, struct user *u)
 {
     struct env *env = arg;
-    if (env->server_ops != NULL && env->server_ops->users_changed != NULL) {
-        env->server_ops->users_changed(env->server);
+    if (env->server.ops != NULL && env->server.ops->users_changed != NULL) {
+        env->server.ops->users_changed(env->server.arg);
     }
-    for (struct client *c = env->clients.next; c != &env->clients;) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list;) {
         struct client *next = c->next;
         if (c->user == u) {
             if (u->is_deleted || !may_go_on(env, c)) {
@@ -125,12 +125,12 @@ static void on_changed(void *arg, struct user *u)
 
 void logins_init(struct env *env)
 {
-    env->users = users_new(&command_catalog, on_changed, env);
-    env->access_log = access_log_new();
+    env->users.all = users_new(&command_catalog, on_changed, env);
+    env->users.refused = access_log_new();
 }
 
 void logins_fini(struct env *env)
 {
-    users_free(env->users);
-    access_log_free(env->access_log);
+    users_free(env->users.all);
+    access_log_free(env->users.refused);
 }

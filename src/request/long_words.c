@@ -54,8 +54,8 @@ static void decode_done(struct job *job)
 static struct worker *decoder(struct env *env)
 {
     const struct worker_options options = {
-        .name = "decode", .threads = 1, .wake = env->wake, .arg = env->wake_arg};
-    if (env->decoder == NULL && env->wake != NULL) env->decoder = worker_new(&options);
+        .name = "decode", .threads = 1, .wake = env->server.wake, .arg = env->server.wake_arg};
+    if (env->decoder == NULL && env->server.wake != NULL) env->decoder = worker_new(&options);
     return env->decoder;
 }
 
@@ -75,8 +75,8 @@ static struct long_word *word_begin(struct request *rq, struct slice word)
     x->format = rq->format;
     x->job = (struct job){.run = decode_run, .done = decode_done};
     waiter_list_init(&x->waiting);
-    x->next = rq->client->long_words;
-    rq->client->long_words = x;
+    x->next = rq->client->run.long_words;
+    rq->client->run.long_words = x;
     worker_post(w, &x->job);
     rq->env->stats.decoded_aside++;
     return x;
@@ -84,7 +84,7 @@ static struct long_word *word_begin(struct request *rq, struct slice word)
 
 static struct long_word *word_find(const struct request *rq, struct slice word)
 {
-    struct long_word *x = rq->client->long_words;
+    struct long_word *x = rq->client->run.long_words;
     while (x != NULL && (x->place != word.data || x->format != rq->format)) x = x->next;
     return x;
 }
@@ -114,9 +114,9 @@ enum err long_word_value(struct request *rq, struct slice word, bool *is_known, 
 
 void long_words_clear(struct client *c)
 {
-    while (c->long_words != NULL) {
-        struct long_word *x = c->long_words;
-        c->long_words = x->next;
+    while (c->run.long_words != NULL) {
+        struct long_word *x = c->run.long_words;
+        c->run.long_words = x->next;
         if (x->is_done) {
             word_free(x);
         } else {
@@ -129,7 +129,7 @@ void long_words_clear(struct client *c)
 size_t long_words_bytes(const struct client *c)
 {
     size_t sum = 0;
-    for (const struct long_word *x = c->long_words; x != NULL; x = x->next) {
+    for (const struct long_word *x = c->run.long_words; x != NULL; x = x->next) {
         sum += sizeof *x + x->bytes + (x->is_done ? x->value.cap : 0);
     }
     return sum;

@@ -75,7 +75,7 @@ static enum err reading_open(struct request *rq, const struct many_keys *m, stru
     k->pending = (struct pending){.free = reading_free, .bytes = reading_bytes};
     k->all = &rq->env->readings;
     k->all->count++;
-    rq->client->pending = &k->pending;
+    rq->client->run.pending = &k->pending;
     *out = k;
     return engine_scan_open(rq->env->db->engine, NULL, &range, &k->scan, &rq->error);
 }
@@ -128,7 +128,7 @@ void many_keys_tick(struct env *env)
 
 enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t *found)
 {
-    struct reading *k = (struct reading *)rq->client->pending;
+    struct reading *k = (struct reading *)rq->client->run.pending;
     enum err r = OK;
     *found = 0;
     /* A client that caches what it reads must be told of each change after its reply: what it gets

@@ -69,7 +69,7 @@ enum err multi_queue(struct request *rq)
     }
     m->commands[m->count++] = (struct queued){
         .command = rq->command,
-        .parent = rq->client->last_parent,
+        .parent = rq->client->run.last_parent,
         .argv = argv,
         .argc = rq->argc,
         .format = rq->format,

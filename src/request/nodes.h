@@ -40,7 +40,7 @@ struct nodes_known {
     size_t other_count;
 };
 
-/* TRYAGAIN, with the cause: no client is let in while env->users_are_awaited. */
+/* TRYAGAIN, with the cause: no client is let in while env->users.are_awaited. */
 static inline enum err nodes_know_no_users(const struct nodes_known *n, struct error *e)
 {
     const char *cause = n->cause[0] != '\0' ? n->cause : "PostgreSQL has not said them";

@@ -27,8 +27,8 @@ int64_t observe_lap(struct env *env)
 
 void observe_ran(struct request *rq, enum err result)
 {
-    int64_t took_us = observe_lap(rq->env) + rq->client->spent_us;
-    rq->client->spent_us = 0;
+    int64_t took_us = observe_lap(rq->env) + rq->client->run.spent_us;
+    rq->client->run.spent_us = 0;
     observe_done(rq, took_us, result);
 }
 
@@ -41,7 +41,7 @@ static void observe_one(struct request *rq, int64_t took_us, enum err result)
                    took_us >= env->settings.slowlog_slower_than_us;
     bool is_late = env->settings.latency_threshold_ms != 0 &&
                    took_us >= (int64_t)env->settings.latency_threshold_ms * 1000;
-    if (!is_slow && !is_late && env->monitors == NULL) return;
+    if (!is_slow && !is_late && env->families.monitors == NULL) return;
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->command_done != NULL) (*f)->command_done(rq, took_us);
     }
@@ -60,7 +60,7 @@ void observe_done(struct request *rq, int64_t took_us, enum err result)
 
 void observe_parked(struct request *rq)
 {
-    rq->client->spent_us += observe_lap(rq->env);
+    rq->client->run.spent_us += observe_lap(rq->env);
 }
 
 void observe_turn(struct env *env, double seconds)

@@ -82,7 +82,7 @@ static enum err find_subjects(struct request *rq, struct subjects *out)
 {
     struct placeholders placeholders;
     rq->placeholders = NULL;
-    if (!rq->has_format) rq->format = rq->client->format;
+    if (!rq->has_format) rq->format = rq->client->settings.format;
     if ((rq->command->flags & CMD_WRITE) != 0) {
         placeholders = request_placeholders(rq);
         rq->placeholders = &placeholders;

@@ -82,12 +82,12 @@ static void deliver(void *arg, struct subscriber *s, struct slice pattern)
     struct outgoing *m = arg;
     struct publication *p = m->publication;
     struct client *c = client_of_subscriber(s);
-    struct buf *frame = &m->frames[c->proto == 3];
+    struct buf *frame = &m->frames[c->settings.proto == 3];
     if (pattern.data != NULL) {
         frame = &m->pattern_frame;
         buf_clear(frame, SIZE_MAX);
     }
-    if (frame->len == 0) frame_write(frame, c->proto, p, pattern);
+    if (frame->len == 0) frame_write(frame, c->settings.proto, p, pattern);
     p->delivery.work -= WRITE_WORK + (int64_t)(frame->len / BYTES_PER_WORK);
     if (!frame->is_failed) c->ops->write(c, buf_slice(frame), p->depends);
 }
@@ -214,7 +214,7 @@ static enum err wait_for_others(struct request *rq)
 
 static enum err publish_alone(struct request *rq, struct publication *p, size_t *told)
 {
-    struct publishing *k = (struct publishing *)rq->client->pending;
+    struct publishing *k = (struct publishing *)rq->client->run.pending;
     int64_t work = TURN_WORK;
     if (k != NULL) {
         *told = k->told;
@@ -229,7 +229,7 @@ static enum err publish_alone(struct request *rq, struct publication *p, size_t 
     k->pending.is_short = true;
     k->publication = queued;
     queued->publisher = k;
-    rq->client->pending = &k->pending;
+    rq->client->run.pending = &k->pending;
     return wait_for_others(rq);
 }
 
@@ -312,7 +312,7 @@ void exec_messages_send(struct request *rq)
 {
     int64_t work = TURN_WORK;
     for (struct publication *p = rq->messages->first; p != NULL; p = p->next) {
-        p->depends = rq->depends > rq->client->depends ? rq->depends : rq->client->depends;
+        p->depends = rq->depends > rq->client->run.depends ? rq->depends : rq->client->run.depends;
         (void)publication_begin(rq->env, p, &work);
     }
 }
@@ -320,7 +320,7 @@ void exec_messages_send(struct request *rq)
 enum err publication_send(struct request *rq, bool is_shard, struct slice channel,
                           struct slice payload, size_t *told)
 {
-    struct publication p = {.depends = rq->client->depends,
+    struct publication p = {.depends = rq->client->run.depends,
                             .is_shard = is_shard,
                             .channel = channel,
                             .payload = payload};

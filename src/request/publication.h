@@ -6,7 +6,7 @@
 
 static inline struct client *client_of_subscriber(struct subscriber *s)
 {
-    return (struct client *)(void *)((char *)s - offsetof(struct client, subscriber));
+    return (struct client *)(void *)((char *)s - offsetof(struct client, listening.subscriber));
 }
 
 /* Sends it to all who listen now, and counts them; in EXEC, with its commit. ERR_WAIT: others are

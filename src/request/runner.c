@@ -15,16 +15,16 @@ static const struct machine runner_machine = {
 
 static void park(struct runner *r)
 {
-    r->env->waiting_count++;
-    r->client->is_waiting = true;
+    r->env->clients.waiting++;
+    r->client->run.is_waiting = true;
     MACHINE_MOVE(&runner_machine, r, state, RUNNER_PARKED);
 }
 
 static void leave(struct runner *r)
 {
-    INVARIANT(r->client->is_waiting && r->env->waiting_count > 0);
-    r->env->waiting_count--;
-    r->client->is_waiting = false;
+    INVARIANT(r->client->run.is_waiting && r->env->clients.waiting > 0);
+    r->env->clients.waiting--;
+    r->client->run.is_waiting = false;
     MACHINE_MOVE(&runner_machine, r, state, RUNNER_FREE);
 }
 
@@ -52,7 +52,7 @@ void runner_park(struct runner *r)
 
 static void give_back(struct runner *r)
 {
-    r->client->seed = 0;
+    r->client->run.seed = 0;
     if (r->waiter.keep_id == 0) return;
     struct backend *b = r->env->db->backend;
     backend_run_over(b, &r->waiter);

@@ -11,7 +11,7 @@
  *          `-----------runner_park-----> RUNNER_PARKED
  *
  * Invariants:
- *   1. The client is_waiting, and env->waiting_count has it, exactly while it is parked.
+ *   1. The client is_waiting, and env->clients.waiting has it, exactly while it is parked.
  *   2. The waiter is in a list only while a command runs or is parked.
  *   3. What was read for the waiter (backend/kept.h) is given back when the command has its reply,
  *      or will never have one; and what it drew at random by is forgotten.

@@ -58,7 +58,7 @@ enum err request_enter(struct request *rq)
 bool client_uses(void *env, uint16_t number)
 {
     struct env *x = env;
-    for (const struct client *c = x->clients.next; c != &x->clients; c = c->next) {
+    for (const struct client *c = x->clients.list.next; c != &x->clients.list; c = c->next) {
         if (c->database == number) return true;
     }
     return false;
@@ -66,7 +66,7 @@ bool client_uses(void *env, uint16_t number)
 
 void clients_leave(struct env *env, uint16_t number)
 {
-    for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list; c = c->next) {
         if (c->database == number) (void)client_block_stop(c, false);
     }
 }

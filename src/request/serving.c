@@ -18,20 +18,20 @@ bool serving_ends_with(const struct command *c)
 
 static bool is_held(struct request *rq)
 {
-    const struct serving *s = &rq->env->serving;
+    const struct serving *s = &rq->env->node.serving;
     const struct client *c = rq->client;
     if (!s->is_mute && !(s->is_stuck && request_may_write(rq))) return false;
     /* What was begun goes on: nothing may be half done. */
-    return !serving_is_own(rq->command) && c->pending == NULL && c->block.waiter == NULL;
+    return !serving_is_own(rq->command) && c->run.pending == NULL && c->block.waiter == NULL;
 }
 
 enum err serving_enter(struct request *rq)
 {
     if (!is_held(rq)) {
-        if (!rq->env->stands_by) rq->client->follow_since_us = 0;
+        if (!rq->env->node.stands_by) rq->client->run.follow_since_us = 0;
         return OK;
     }
-    enum err r = following_wait(rq, rq->env->serving.why.text);
+    enum err r = following_wait(rq, rq->env->node.serving.why.text);
     if (r == ERR_TRYAGAIN && (rq->command->flags & CMD_RUNS_QUEUE) != 0) {
         client_end_transaction(rq->client);
     }

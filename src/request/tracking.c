@@ -74,12 +74,12 @@ static void leave_target(struct client_tracking *t)
 
 static void find_target(struct env *env, struct client_tracking *t)
 {
-    struct client *c = env->clients.next;
+    struct client *c = env->clients.list.next;
     leave_target(t);
     t->is_broken = false;
     if (t->options.redirect == 0) return;
-    while (c != &env->clients && c->id != t->options.redirect) c = c->next;
-    t->is_broken = c == &env->clients;
+    while (c != &env->clients.list && c->id != t->options.redirect) c = c->next;
+    t->is_broken = c == &env->clients.list;
     if (t->is_broken) return;
     t->target = c;
     STACK_PUSH(c->told_instead, t, target_next, target_prev);
@@ -163,7 +163,7 @@ void tracking_read(struct request *rq)
 
 void tracking_command_over(struct request *rq)
 {
-    const struct command *parent = rq->client->last_parent;
+    const struct command *parent = rq->client->run.last_parent;
     bool is_about_client = parent != NULL && strcmp(parent->name, "client") == 0;
     if (is_about_client || rq->client->txn.multi != NULL) return;
     if (rq->client->tracking != NULL) rq->client->tracking->is_caching = false;

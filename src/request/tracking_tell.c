@@ -25,8 +25,8 @@ static struct client *message_begin(struct trackings *x, struct client_tracking 
     struct client *to = t->options.redirect == 0 ? t->client : t->target;
     if (t->client == NULL || to == NULL) return NULL;
     buf_clear(&x->message, 64 * 1024);
-    struct resp_writer w = {.out = &x->message, .proto = to->proto};
-    if (to->proto == 3) {
+    struct resp_writer w = {.out = &x->message, .proto = to->settings.proto};
+    if (to->settings.proto == 3) {
         resp_push(&w, 2);
         resp_bulk_str(&w, "invalidate");
         return to;
@@ -47,7 +47,7 @@ static void message_end(struct trackings *x, struct client *to, uint64_t version
 static void tell_broken(struct trackings *x, const struct client_tracking *t, uint64_t version)
 {
     struct client *c = t->client;
-    if (c == NULL || !t->is_broken || c->proto != 3) return;
+    if (c == NULL || !t->is_broken || c->settings.proto != 3) return;
     buf_clear(&x->message, 64 * 1024);
     struct resp_writer w = {.out = &x->message, .proto = 3};
     resp_push(&w, 2);
@@ -64,7 +64,7 @@ void tracking_tell_all(struct trackings *x, uint64_t version)
             tell_broken(x, t, version);
             continue;
         }
-        struct resp_writer w = {.out = &x->message, .proto = to->proto};
+        struct resp_writer w = {.out = &x->message, .proto = to->settings.proto};
         resp_nil(&w);
         message_end(x, to, version);
     }
@@ -81,7 +81,7 @@ static void tell_key(void *arg, struct tracker *who, struct slice key, uint64_t 
         tell_broken(x, t, version);
         return;
     }
-    struct resp_writer w = {.out = &x->message, .proto = to->proto};
+    struct resp_writer w = {.out = &x->message, .proto = to->settings.proto};
     buf_clear(&x->name, 64 * 1024);
     view_name(t->client, key, &x->name);
     buf_require(&x->name);
@@ -163,7 +163,7 @@ static size_t tell_block(void *arg, struct listener *who, const struct broadcast
         tell_broken(x, t, k->version);
         return 1;
     }
-    struct resp_writer w = {.out = &x->message, .proto = to->proto};
+    struct resp_writer w = {.out = &x->message, .proto = to->settings.proto};
     const struct user *u = t->client->user;
     bool is_all = !t->options.is_noloop && u != NULL && u->is_unlimited &&
                   !view_is_tuples(t->client);
@@ -190,7 +190,7 @@ bool tracking_tell_prefixes(struct trackings *x)
 
 static void on_change(struct trackings *x, struct slice key, uint64_t version)
 {
-    struct client *writer = x->env->running;
+    struct client *writer = x->env->clients.running;
     struct client_tracking *own = writer != NULL ? writer->tracking : NULL;
     bool keeps = own != NULL && own->options.is_noloop;
     tracked_change(x->keys, key, version, keeps ? &own->tracker : NULL);

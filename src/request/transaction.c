@@ -97,7 +97,8 @@ static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
 static bool goes_on(const struct request *rq)
 {
     const struct client *c = rq->client;
-    if (c->exec_on_error != EXEC_OF_USER) return c->exec_on_error == EXEC_CONTINUE;
+    if (c->settings.exec_on_error != EXEC_OF_USER)
+        return c->settings.exec_on_error == EXEC_CONTINUE;
     return rq->env->settings.exec_continues || (c->user != NULL && c->user->goes_on);
 }
 
@@ -166,7 +167,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o, struct lap 
     size_t mark = rq->w->out->len;
     struct uuid_table *uuids = uuid_table_new(rq->arena);
     struct lap *laps = *out = arena_alloc(rq->arena, m->count * sizeof *laps);
-    rq->client->spent_us += observe_lap(rq->env);
+    rq->client->run.spent_us += observe_lap(rq->env);
     resp_array(rq->w, m->count);
     rq->messages = exec_messages_new(rq->arena, &m->counts);
     for (size_t i = 0; i < m->count; i++) {
@@ -256,14 +257,14 @@ static enum err exec_run(struct request *rq)
     }
     uint16_t database = c->database;
     uint64_t created = c->entered.created;
-    enum format format = c->format;
+    enum format format = c->settings.format;
     turn_exec(rq->env, c->txn.multi);
     rq->w->drafts = NULL; /* the length of the reply has a limit */
     enum err r = exec_attempt(rq);
     if (r != OK) {
         c->database = database;
         c->entered.created = created;
-        c->format = format;
+        c->settings.format = format;
     }
     if (r != ERR_WAIT && r != ERR_BEHIND) client_end_transaction(c);
     return r;

@@ -38,7 +38,7 @@ void turn_command(struct env *env, const struct request *rq)
     if (now_us - t->command_us < t->longest_us) return;
     t->longest_us = now_us - t->command_us;
     t->longest = rq->command;
-    t->longest_parent = rq->client->last_parent;
+    t->longest_parent = rq->client->run.last_parent;
 }
 
 void turn_exec(struct env *env, const struct multi *m)

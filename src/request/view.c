@@ -9,7 +9,7 @@
 
 bool view_is_tuples(const struct client *c)
 {
-    if (c->view != VIEW_OF_USER) return c->view == VIEW_TUPLES;
+    if (c->settings.view != VIEW_OF_USER) return c->settings.view == VIEW_TUPLES;
     return c->user != NULL && c->user->sees_tuples;
 }
 

@@ -274,7 +274,7 @@ static void say_cause(struct cluster *k)
 static void dial(struct cluster *k)
 {
     struct node *n = &k->server->node;
-    if (k->has_dialled || !k->has_own || k->server->env.stands_by) return;
+    if (k->has_dialled || !k->has_own || k->server->env.node.stands_by) return;
     k->has_dialled = true;
     if (k->own.len > 0) {
         node_dial(n, &k->own);
@@ -292,7 +292,7 @@ static void take(struct cluster *k)
     if (k->has_secret) memcpy(s->node.secret, k->secret, sizeof s->node.secret);
     take_others(k);
     dial(k);
-    if (!s->env.stands_by) return;
+    if (!s->env.node.stands_by) return;
     kept_users_take(&k->users);
     if (k->result == OK) {
         prepare(k);
@@ -330,9 +330,9 @@ void cluster_tick(struct server *s)
     leader_tick(s);
     follower_tick(&k->follower);
     if (k->is_looking || s->leading != NULL || now_us < k->next_us) return;
-    int percent = s->env.stands_by ? LOOK_PERCENT : MEET_PERCENT;
+    int percent = s->env.node.stands_by ? LOOK_PERCENT : MEET_PERCENT;
     int64_t wait_us = (int64_t)s->config->lease_ms * 1000 * percent / 100;
-    if (s->env.stands_by && wait_us > LOOK_US_MAX) wait_us = LOOK_US_MAX;
+    if (s->env.node.stands_by && wait_us > LOOK_US_MAX) wait_us = LOOK_US_MAX;
     k->next_us = now_us + wait_us;
     k->wants_why = s->is_held;
     k->is_looking = true;
@@ -411,7 +411,7 @@ static void set_names(struct cluster *k)
                     strcmp(bind, "::") != 0;
     const char *place = is_place ? bind : host;
     snprintf(address, sizeof address, strchr(place, ':') != NULL ? "[%s]:%u" : "%s:%u", place,
-             c->tls_cluster == CONFIG_YES ? s->tls.port : s->env.about.port);
+             c->tls_cluster == CONFIG_YES ? s->tls.port : s->env.server.about.port);
     k->address = copy_text(c->node_address[0] != '\0' ? c->node_address : address);
     snprintf(s->node.known.name, sizeof s->node.known.name, "%s", k->name);
     snprintf(s->node.known.address, sizeof s->node.known.address, "%s", k->address);
@@ -442,7 +442,7 @@ enum err cluster_open(struct server *s, struct error *e)
     kept_users_open(&k->users, s, k->worker);
     /* Clients of KV Connect are told to read here (http/connect.c). */
     bool is_told = s->config->node_http_address[0] != '\0';
-    s->env.following.is_wanted = is_told || s->config->node_follows == CONFIG_YES;
+    s->env.node.following.is_wanted = is_told || s->config->node_follows == CONFIG_YES;
     s->kept_users = &k->users;
     log_notice("standing by as node %s, reached at %s", k->name, k->address);
     return OK;
@@ -465,5 +465,5 @@ void cluster_close(struct server *s)
     s->follower = NULL;
     s->kept_users = NULL;
     /* A leader's is its database's. */
-    if (s->env.stands_by) term_free(s->term);
+    if (s->env.node.stands_by) term_free(s->term);
 }

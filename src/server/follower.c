@@ -28,7 +28,7 @@ void follower_make(struct follower *f, const struct term_options *options)
 
 static void tell_why(struct follower *f)
 {
-    struct following *x = &f->server->env.following;
+    struct following *x = &f->server->env.node.following;
     int64_t now_us = clock_mono_us();
     f->again_us = now_us + AGAIN_US;
     snprintf(x->why, sizeof x->why, "this node does not follow the leader: %.200s", f->error.text);
@@ -80,7 +80,7 @@ static void open_made(struct follower *f)
 
 void follower_take(struct follower *f)
 {
-    const struct following *x = &f->server->env.following;
+    const struct following *x = &f->server->env.node.following;
     if (f->is_wanted && f->made != OK) tell_why(f);
     if (f->journal != NULL) open_made(f);
     f->is_wanted = x->is_wanted && f->db == NULL && clock_mono_us() >= f->again_us;
@@ -90,9 +90,9 @@ void follower_take(struct follower *f)
 
 static void close_readers(struct env *env)
 {
-    for (struct client *c = env->clients.next; c != &env->clients;) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list;) {
         struct client *next = c->next;
-        if (c->is_readonly) c->ops->close(c);
+        if (c->settings.is_readonly) c->ops->close(c);
         c = next;
     }
 }
@@ -114,7 +114,7 @@ static void leave(struct follower *f)
 {
     struct env *env = &f->server->env;
     if (f->db == NULL) return;
-    env->following.is_there = false;
+    env->node.following.is_there = false;
     close_readers(env);
     open_nothing(f->server);
     db_abandon(f->db);
@@ -149,7 +149,7 @@ static bool is_there(const struct follower *f)
 
 static void look(struct follower *f)
 {
-    struct following *x = &f->server->env.following;
+    struct following *x = &f->server->env.node.following;
     bool was_there = x->is_there;
     x->is_there = is_there(f);
     if (x->is_there == was_there) return;

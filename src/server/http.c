@@ -62,8 +62,9 @@ static const char *why_not_ready(void *arg)
     struct backend_stats stats;
     struct backend *b = s->env.db->backend;
     if (s->service.state == SERVICE_STOPPING) return "the server is stopping";
-    if (s->env.stands_by) return why_standing_by(s);
-    if (s->env.serving.is_mute || s->env.serving.is_stuck) return s->env.serving.why.text;
+    if (s->env.node.stands_by) return why_standing_by(s);
+    if (s->env.node.serving.is_mute || s->env.node.serving.is_stuck)
+        return s->env.node.serving.why.text;
     if (!engine_is_started(s->env.db->engine)) {
         return "the server is starting: it reads what queues and indexes keep in memory";
     }

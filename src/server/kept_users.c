@@ -85,7 +85,7 @@ static void tell_differences(const struct kept_users *k, struct slice text)
 /* Logs in the clients that came before any user was known. */
 static void let_in(struct env *env)
 {
-    for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list; c = c->next) {
         if (c->user == NULL) client_login_default(c, env);
     }
 }
@@ -94,11 +94,11 @@ static void take_text(struct kept_users *k, struct slice text)
 {
     struct env *env = &k->server->env;
     struct error e;
-    if (users_load(env->users, text, "tupled_users", &e) != OK) {
+    if (users_load(env->users.all, text, "tupled_users", &e) != OK) {
         log_warning("the users in PostgreSQL cannot be read: %s", e.text);
         return;
     }
-    env->users_are_awaited = false;
+    env->users.are_awaited = false;
     if (!k->is_known) tell_differences(k, text);
     if (!k->is_known) let_in(env);
     pthread_mutex_lock(&k->lock);
@@ -192,12 +192,12 @@ void kept_users_open(struct kept_users *k, struct server *s, struct worker *work
     k->worker = worker;
     k->job = (struct job){.run = change_run, .done = change_done};
     waiter_list_init(&k->waiters);
-    users_describe(env->users, true, &k->configured);
+    users_describe(env->users.all, true, &k->configured);
     buf_require(&k->configured);
-    if (users_load(env->users, slice_str("user default off\n"), "built in", &e) != OK)
+    if (users_load(env->users.all, slice_str("user default off\n"), "built in", &e) != OK)
         die("%s", e.text);
-    env->users_are_kept = true;
-    env->users_are_awaited = true;
+    env->users.are_kept = true;
+    env->users.are_awaited = true;
     if (pthread_mutex_init(&k->lock, NULL) != 0) die("no lock for the users");
     take_over(k);
 }

@@ -137,7 +137,7 @@ enum err leader_begin(struct server *s, struct error *e)
     server_use_db(s, db);
     r = db_close(nothing, &closing);
     INVARIANT(r == OK);
-    s->env.stands_by = false;
+    s->env.node.stands_by = false;
     leader_set_options(s);
     node_lead(&s->node);
     log_notice("serving as the leader");
@@ -159,7 +159,7 @@ void leader_give_up(struct server *s)
 
 void leader_set_options(const struct server *s)
 {
-    if (s->term == NULL || s->env.stands_by) return;
+    if (s->term == NULL || s->env.node.stands_by) return;
     struct postgres_options o = postgres_options(s);
     postgres_set_options(s->env.db->journal, &o);
 }
@@ -177,17 +177,17 @@ void leader_start_goes_on(struct server *s)
 bool leader_may_send(void *server)
 {
     const struct server *s = server;
-    return s->env.stands_by || term_has_lease(s->term);
+    return s->env.node.stands_by || term_has_lease(s->term);
 }
 
 static bool has_no_lease(const struct server *s)
 {
-    return s->term != NULL && !s->env.stands_by && !term_has_lease(s->term);
+    return s->term != NULL && !s->env.node.stands_by && !term_has_lease(s->term);
 }
 
 void leader_look(struct server *s)
 {
-    struct serving *v = &s->env.serving;
+    struct serving *v = &s->env.node.serving;
     if (s->cluster == NULL || v->is_mute == has_no_lease(s)) return;
     v->is_mute = !v->is_mute;
     leader_tick(s);
@@ -202,7 +202,7 @@ static bool is_stuck(const struct server *s, const struct pg_journal_state *stat
 
 static void say_why(struct server *s, const struct pg_journal_state *state)
 {
-    struct serving *v = &s->env.serving;
+    struct serving *v = &s->env.node.serving;
     const char *waits = s->node.known.waits;
     const char *why = state->lease_error;
     if (why[0] == '\0') why = v->is_mute ? "its lease is over" : "PostgreSQL is silent";
@@ -213,10 +213,10 @@ static void say_why(struct server *s, const struct pg_journal_state *state)
 
 void leader_tick(struct server *s)
 {
-    struct serving *v = &s->env.serving;
+    struct serving *v = &s->env.node.serving;
     struct pg_journal_state state = {.lease_error = ""};
     bool was_held = s->is_held;
-    bool leads = s->cluster != NULL && s->term != NULL && !s->env.stands_by;
+    bool leads = s->cluster != NULL && s->term != NULL && !s->env.node.stands_by;
     if (leads) pg_journal_state(s->env.db->journal, &state);
     v->is_stuck = is_stuck(s, &state);
     s->is_held = v->is_mute || v->is_stuck;

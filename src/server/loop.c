@@ -127,7 +127,7 @@ void loop_open(struct server *s)
         .may_send = cluster_is_wanted(s) ? leader_may_send : NULL,
     };
     net_open(s->net, &options);
-    s->env.about.has_io_threads = options.io_threads > 1;
+    s->env.server.about.has_io_threads = options.io_threads > 1;
     s->hooks.on_durable = on_durable;
     db_on_durable(s->env.db, on_durable, s);
     net_set_durable(s->net, db_durable(s->env.db));

@@ -66,7 +66,7 @@ static enum err open_database(struct server *s, const struct db_wrap *wrap, stru
     if (cluster_is_wanted(s)) {
         if (r == OK) r = cluster_check(s, e);
         options.elsewhere = (struct db_elsewhere){cluster_nothing, s};
-        s->env.stands_by = true;
+        s->env.node.stands_by = true;
     }
     if (r == OK) r = db_open(&options, &s->env.db, e);
     if (r == OK) restored_queues(s);
@@ -79,7 +79,8 @@ static void fill_env(struct server *s, const char *executable)
     struct env *env = &s->env;
     uint8_t id[20];
     random_system(id, sizeof id);
-    for (size_t i = 0; i < sizeof id; i++) snprintf(env->about.run_id + 2 * i, 3, "%02x", id[i]);
+    for (size_t i = 0; i < sizeof id; i++)
+        snprintf(env->server.about.run_id + 2 * i, 3, "%02x", id[i]);
     if (c->backup_dir[0] != '\0') {
         buf_append_str(&s->backup_dir, c->backup_dir);
     } else {
@@ -88,21 +89,21 @@ static void fill_env(struct server *s, const char *executable)
     buf_append_byte(&s->backup_dir, '\0');
     buf_require(&s->backup_dir);
     env->settings.backup_dir = (const char *)s->backup_dir.data;
-    env->wake = on_database_wake;
-    env->wake_arg = s;
+    env->server.wake = on_database_wake;
+    env->server.wake_arg = s;
     command_init(env);
-    env->about.version = TUPLED_VERSION;
+    env->server.about.version = TUPLED_VERSION;
     bool has_file = c->file != NULL && strcmp(c->file, "-") != 0; /* standard input is none */
-    env->about.config_file = has_file ? c->file : "";
-    env->about.executable = executable;
+    env->server.about.config_file = has_file ? c->file : "";
+    env->server.about.executable = executable;
     env->settings.databases = (uint8_t)c->databases;
     env->settings.debug_is_allowed = c->enable_debug_command == CONFIG_DEBUG_YES;
     env->settings.debug_is_local = c->enable_debug_command == CONFIG_DEBUG_LOCAL;
-    env->about.started_ms = clock_wall_ms();
-    RING_INIT(&env->clients, next, prev);
-    env->server = s;
-    env->tls = &s->tls;
-    env->server_ops = &settings_ops;
+    env->server.about.started_ms = clock_wall_ms();
+    RING_INIT(&env->clients.list, next, prev);
+    env->server.arg = s;
+    env->server.tls = &s->tls;
+    env->server.ops = &settings_ops;
     settings_to_env(s);
     struct memory_figures figures;
     memory_measure(env, &figures);
@@ -138,11 +139,11 @@ static enum err open_net(struct server *s, struct error *e)
     struct session_options sessions = settings_sessions(s);
     if (cluster_is_wanted(s)) {
         node_init(&s->node, s->net, &s->env);
-        s->node.leader_wait_ms = s->env.following.wait_ms = (int64_t)s->config->leader_wait_ms;
+        s->node.leader_wait_ms = s->env.node.following.wait_ms = (int64_t)s->config->leader_wait_ms;
         s->node.is_tls = s->config->tls_cluster == CONFIG_YES;
-        s->env.node = &s->node;
-        s->env.nodes = &s->node.known;
-        s->env.client_last_id = first_client_id();
+        s->env.node.self = &s->node;
+        s->env.node.known = &s->node.known;
+        s->env.clients.last_id = first_client_id();
     }
     s->sessions = sessions_new(&s->env, &sessions);
     loop_open(s);
@@ -153,7 +154,7 @@ static enum err open_net(struct server *s, struct error *e)
     if (tls_is_on(s)) r = tls_open(s, e);
     if (r == OK && tls_has_port(s)) r = net_listen(s->net, &tls, &s->tls.port, e);
     if (r == OK && (has_plain || !tls_has_port(s))) {
-        r = net_listen(s->net, &plain, &s->env.about.port, e);
+        r = net_listen(s->net, &plain, &s->env.server.about.port, e);
     }
     if (r == OK) r = open_sentinels(s, e);
     return r == OK ? http_open(s, e) : r;
@@ -214,7 +215,7 @@ static void log_ready(const struct server *s)
 {
     const struct config *c = s->config;
     const struct log_field tcp[] = {{.name = "address", .text = c->bind[0]},
-                                    {.name = "port", .number = s->env.about.port}};
+                                    {.name = "port", .number = s->env.server.about.port}};
     const struct log_field tls[] = {{.name = "address", .text = c->bind[0]},
                                     {.name = "tls-port", .number = s->tls.port}};
     const struct log_field http[] = {{.name = "address", .text = c->http_bind},
@@ -232,9 +233,9 @@ static void log_ready(const struct server *s)
         log_event(LOG_LEVEL_NOTICE, tls, 2, "ready to accept TLS connections on %s port %u",
                   c->bind[0], s->tls.port);
     }
-    if (s->env.about.port != 0) {
+    if (s->env.server.about.port != 0) {
         log_event(LOG_LEVEL_NOTICE, tcp, 2, "ready to accept connections on %s port %u", c->bind[0],
-                  s->env.about.port);
+                  s->env.server.about.port);
     }
     if (c->unixsocket[0] == '\0') return;
     log_event(LOG_LEVEL_NOTICE, local, 1, "ready to accept connections on the Unix socket %s",
@@ -343,7 +344,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     /* Connections hold scans; the database's threads wake the loop until it is closed. */
     if (s.env.db != NULL) {
         struct error closing = {0};
-        s.env.is_stopping = true;
+        s.env.server.is_stopping = true;
         net_close(s.net);
         cluster_close(&s);
         enum err closed = db_close(s.env.db, &closing);
@@ -352,7 +353,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         http_free(s.http); /* its tickets hold users */
         /* The close may have told the end of a backup. */
         command_fini(&s.env);
-        if (s.env.node != NULL) node_fini(&s.node);
+        if (s.env.node.self != NULL) node_fini(&s.node);
         if (r == OK && s.has_failed) r = ERR_IO;
     }
     line_file_close(s.env.audit.file);

@@ -232,8 +232,8 @@ void settings_to_env(struct server *s)
                                                                               : FORMAT_JSON;
     env->settings.clients_max = c->maxclients;
     env->settings.user_clients_max = c->user_clients_max;
-    access_log_set_max(env->access_log, c->acllog_max);
-    users_set_channels(env->users, c->acl_pubsub_default != 0);
+    access_log_set_max(env->users.refused, c->acllog_max);
+    users_set_channels(env->users.all, c->acl_pubsub_default != 0);
     env->settings.tracks_latency = c->latency_tracking == CONFIG_YES;
     env->settings.slowlog_slower_than_us = c->slowlog_slower_than_us;
     env->settings.slowlog_max = c->slowlog_max;
@@ -296,7 +296,7 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
         http_set_options(s->http, &http);
     }
     settings_to_env(s);
-    s->node.leader_wait_ms = s->env.following.wait_ms = (int64_t)s->config->leader_wait_ms;
+    s->node.leader_wait_ms = s->env.node.following.wait_ms = (int64_t)s->config->leader_wait_ms;
     leader_set_options(s);
     return db_set_options(s->env.db, &db, w, e);
 }
@@ -365,7 +365,7 @@ static void change(struct config *c, const struct config_change *change)
 static enum err check_kept(const struct server *s, const struct config_change *changes,
                            size_t count, size_t *failed, struct error *e)
 {
-    for (size_t i = 0; i < count && s->env.users_are_kept; i++) {
+    for (size_t i = 0; i < count && s->env.users.are_kept; i++) {
         *failed = i;
         if (changes[i].setting != config_find(slice_str("requirepass"))) continue;
         return error_set(e, ERR_SYNTAX,
@@ -394,7 +394,7 @@ static enum err on_config_rewrite(void *arg, struct error *e)
 {
     struct server *s = arg;
     users_to_config(s);
-    enum err r = config_rewrite(s->config, s->env.about.config_file, e);
+    enum err r = config_rewrite(s->config, s->env.server.about.config_file, e);
     if (r == OK) log_notice("CONFIG REWRITE executed with success.");
     if (r != OK) log_warning("CONFIG REWRITE failed: %s", e->text);
     return r;

@@ -15,7 +15,7 @@ static bool has_file(const struct server *s)
 
 static enum err no_file(const struct server *s, struct error *e)
 {
-    if (s->env.users_are_kept) {
+    if (s->env.users.are_kept) {
         return error_set(e, ERR_SYNTAX,
                          "users are kept in PostgreSQL, for all nodes: ACL SETUSER changes them "
                          "there, and nothing has to be loaded or saved");
@@ -33,7 +33,7 @@ enum err users_load_file(void *server, struct error *e)
     buf_init(&text);
     enum err r = file_read_all(s->config->aclfile, &text, ACLFILE_BYTES_MAX, e);
     if (r == OK && text.is_failed) r = error_set(e, ERR_NOMEM, "no memory to read the aclfile");
-    if (r == OK) r = users_load(s->env.users, buf_slice(&text), s->config->aclfile, e);
+    if (r == OK) r = users_load(s->env.users.all, buf_slice(&text), s->config->aclfile, e);
     buf_fini(&text);
     return r;
 }
@@ -44,7 +44,7 @@ enum err users_save_file(void *server, struct error *e)
     struct buf text;
     if (!has_file(s)) return no_file(s, e);
     buf_init(&text);
-    users_describe(s->env.users, true, &text);
+    users_describe(s->env.users.all, true, &text);
     enum err r = OK;
     if (text.is_failed) r = error_set(e, ERR_NOMEM, "no memory for the text of the aclfile");
     if (r == OK) r = file_write_all(s->config->aclfile, buf_slice(&text), e);
@@ -62,7 +62,7 @@ void users_take_password(struct server *s)
     const struct slice words[] = {slice_str("resetpass"),
                                   len > 0 ? slice_of(rule, len + 1) : slice_str("nopass")};
     struct error e;
-    if (users_set(s->env.users, slice_str("default"), words, 2, &e) != OK) {
+    if (users_set(s->env.users.all, slice_str("default"), words, 2, &e) != OK) {
         log_warning("requirepass: %s", e.text);
     }
     explicit_bzero(rule, len + 2);
@@ -83,7 +83,7 @@ static bool has_default_line(const char *lines)
 enum err users_open(struct server *s, struct error *e)
 {
     struct config *c = s->config;
-    struct users *all = s->env.users;
+    struct users *all = s->env.users.all;
     users_set_channels(all, c->acl_pubsub_default != 0);
     if (has_file(s) && (c->users != NULL || c->requirepass[0] != '\0')) {
         return error_set(e, ERR_SYNTAX,
@@ -104,11 +104,11 @@ enum err users_open(struct server *s, struct error *e)
 
 void users_to_config(struct server *s)
 {
-    if (s->env.users_are_kept) return; /* what is configured stays as it is */
+    if (s->env.users.are_kept) return; /* what is configured stays as it is */
     static const char untouched[] = "user default on nopass ~* &* +@all\n";
     struct buf text;
     buf_init(&text);
-    if (!has_file(s)) users_describe(s->env.users, true, &text);
+    if (!has_file(s)) users_describe(s->env.users.all, true, &text);
     buf_require(&text);
     bool is_untouched = s->config->users == NULL &&
                         slice_eq(buf_slice(&text), slice_str(untouched));
@@ -118,6 +118,6 @@ void users_to_config(struct server *s)
 
 bool users_are_open(const struct server *s)
 {
-    const struct user *u = users_default(s->env.users);
+    const struct user *u = users_default(s->env.users.all);
     return u->is_on && u->is_nopass;
 }

@@ -9,8 +9,8 @@ bool passing_knows_users(struct session *x)
 {
     struct error e;
     struct env *env = x->shared->env;
-    if (!env->users_are_awaited) return true;
-    if (node_await_users(env->node, &x->pass, &x->runner.waiter, &e) != ERR_WAIT) return true;
+    if (!env->users.are_awaited) return true;
+    if (node_await_users(env->node.self, &x->pass, &x->runner.waiter, &e) != ERR_WAIT) return true;
     runner_park(&x->runner);
     return false;
 }
@@ -19,11 +19,11 @@ bool passing_is_wanted(struct session *x)
 {
     const struct command *parent = NULL;
     const struct env *env = x->shared->env;
-    if (!env->stands_by || x->client.user == NULL) return false;
+    if (!env->node.stands_by || x->client.user == NULL) return false;
     const struct command *c = command_of_words(x->argv, x->argc, &parent);
     if (c == NULL || following_has(&x->client, c)) return false;
     bool is_about_node = c->is_own && (c->flags & CMD_TRANSACTION) == 0;
-    if (!is_about_node || !node_is_alone(env->node, &x->pass)) return true;
+    if (!is_about_node || !node_is_alone(env->node.self, &x->pass)) return true;
     node_pass_cancel(&x->pass);
     return false;
 }
@@ -47,7 +47,7 @@ static void hand_on(struct session *x)
     if (bytes.is_failed) {
         stream_kill(x->stream);
     } else {
-        node_hand_on(x->shared->env->node, &x->pass, x->stream, buf_slice(&bytes));
+        node_hand_on(x->shared->env->node.self, &x->pass, x->stream, buf_slice(&bytes));
     }
     buf_fini(&bytes);
 }
@@ -56,8 +56,8 @@ bool passing_go(struct session *x)
 {
     struct error e;
     struct stream *s = x->stream;
-    enum err r = node_pass(x->shared->env->node, &x->pass, &x->client, &s->link, &x->runner.waiter,
-                           &e);
+    enum err r = node_pass(x->shared->env->node.self, &x->pass, &x->client, &s->link,
+                           &x->runner.waiter, &e);
     x->is_command_waiting = r == ERR_WAIT;
     if (r == ERR_WAIT) {
         runner_park(&x->runner);
@@ -79,7 +79,7 @@ bool passing_accept(struct session *x)
 {
     struct stream *s = x->stream;
     const struct session_options *o = &x->shared->options;
-    enum node_accepted r = node_accept(x->shared->env->node, &x->offer, &x->client, x->argv,
+    enum node_accepted r = node_accept(x->shared->env->node.self, &x->offer, &x->client, x->argv,
                                        x->argc, &x->writer);
     stream_mark_own(s, 0);
     if (r != NODE_IS_HTTP) return true;

@@ -78,7 +78,7 @@ static void session_write(struct client *client, struct slice bytes, uint64_t ve
     if (s->state != STREAM_OPEN) return;
     if (stream_would_overrun(s, x->behind.len + bytes.len)) stream_overrun(s, NULL);
     if (stream_is_overrun(s)) return;
-    if (!client->is_no_evict && client_memory_is_full(env, bytes.len)) {
+    if (!client->settings.is_no_evict && client_memory_is_full(env, bytes.len)) {
         env->stats.evicted_clients++;
         stream_overrun(s, "a message for it was dropped, since all clients together hold more "
                           "than twice maxmemory-clients");
@@ -161,7 +161,7 @@ static bool session_execute(struct session *x)
                          .w = &x->writer,
                          .decodes_aside = true,
                          .decoded = &x->decoded};
-    x->writer.proto = x->client.proto;
+    x->writer.proto = x->client.settings.proto;
     x->writer.drafts = stream_drafts(s, &x->writer.draft_bytes_min);
     s->link.stream_base = s->output.base;
     enum err r = runner_run(&x->runner, &rq);
@@ -174,7 +174,7 @@ static bool session_execute(struct session *x)
     stream_mark_reply(s, rq.depends, rq.is_evaluated);
     session_take_behind(x);
     bool is_lost = rq.error.code == ERR_TRYAGAIN && serving_ends_with(rq.command);
-    if (x->client.closes_after_reply || is_lost) stream_drain(s);
+    if (x->client.run.closes_after_reply || is_lost) stream_drain(s);
     return s->state == STREAM_OPEN;
 }
 
@@ -208,8 +208,8 @@ static bool session_next(struct session *x)
         return false;
     case RESP_BROKEN:
         /* Who cannot be known yet has made no mistake. */
-        if (x->reader.is_over_limit && x->shared->env->users_are_awaited) {
-            (void)nodes_know_no_users(x->shared->env->nodes, &e);
+        if (x->reader.is_over_limit && x->shared->env->users.are_awaited) {
+            (void)nodes_know_no_users(x->shared->env->node.known, &e);
         }
         protocol_error(x, &e);
         return false;
@@ -235,7 +235,7 @@ static void session_run_all(struct session *x)
             if (!passing_go(x)) return;
             continue;
         }
-        if (x->shared->env->node != NULL && node_is_link(x->argv, x->argc)) {
+        if (x->shared->env->node.self != NULL && node_is_link(x->argv, x->argc)) {
             if (!passing_accept(x)) return;
             continue;
         }
@@ -367,8 +367,8 @@ static bool can_trim(const struct session *x)
 
 static bool may_idle(const struct session *x)
 {
-    return runner_is_parked(&x->runner) || x->client.is_monitor || x->shared->options.idle_s == 0 ||
-           client_subscriptions(&x->client) > 0;
+    return runner_is_parked(&x->runner) || x->client.monitoring.is_on ||
+           x->shared->options.idle_s == 0 || client_subscriptions(&x->client) > 0;
 }
 
 static int64_t sooner_ms(int64_t a, int64_t b)

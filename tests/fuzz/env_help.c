@@ -88,13 +88,13 @@ void env_start(struct env *env, const char *name)
     struct db *db = NULL;
     if (db_open(&options, &db, &e) != OK) small_fatal(NULL, &e);
     *env = (struct env){.db = db,
-                        .server_ops = &server_ops,
-                        .about = {.version = "0", .config_file = "", .executable = ""},
+                        .server = {.ops = &server_ops,
+                                   .about = {.version = "0", .config_file = "", .executable = ""}},
                         .settings = {.queue_prefetch = 16,
                                      .databases = 16,
                                      .clients_max = 100,
                                      .backup_dir = "/proc/nowhere"}};
-    env->clients.next = env->clients.prev = &env->clients;
+    env->clients.list.next = env->clients.list.prev = &env->clients.list;
     command_init(env);
 }
 

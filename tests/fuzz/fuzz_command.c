@@ -74,8 +74,8 @@ static struct user *limited(void)
                                   slice_str("+@all"), slice_str("-@admin")};
     struct slice name = slice_str("limited");
     struct error e;
-    if (users_set(env.users, name, words, sizeof words / sizeof words[0], &e) != OK) abort();
-    return users_find(env.users, name);
+    if (users_set(env.users.all, name, words, sizeof words / sizeof words[0], &e) != OK) abort();
+    return users_find(env.users.all, name);
 }
 
 static bool is_limited(const struct peer *p)
@@ -150,7 +150,7 @@ static void check_reply(const struct request *rq, const struct buf *out, int pro
     }
     /* RESET and HELLO change the protocol with their reply. */
     if (value_end(buf_slice(out), 0, proto, 0) == out->len) return;
-    if (value_end(buf_slice(out), 0, rq->client->proto, 0) == out->len) return;
+    if (value_end(buf_slice(out), 0, rq->client->settings.proto, 0) == out->len) return;
     fprintf(stderr, "%s: no well-formed reply: %.*s\n",
             rq->command != NULL ? rq->command->name : "?", (int)out->len, (char *)out->data);
     abort();
@@ -159,7 +159,7 @@ static void check_reply(const struct request *rq, const struct buf *out, int pro
 static bool has_no_reply(const struct request *rq)
 {
     const char *name = rq->command != NULL ? rq->command->name : "";
-    bool is_client = rq->client->last_parent != NULL;
+    bool is_client = rq->client->run.last_parent != NULL;
     return strcmp(name, "shutdown") == 0 ||
            (is_client && strcmp(name, "reply") == 0 && rq->w->out->len == 0);
 }
@@ -169,7 +169,7 @@ static void run(struct peer *p, struct slice *argv, size_t argc)
     struct buf out;
     buf_init(&out);
     struct resp_writer w = {.out = &out};
-    enum reply_mode mode = p->client.reply_mode;
+    enum reply_mode mode = p->client.settings.reply_mode;
     for (;;) {
         struct request rq = {.env = &env,
                              .client = &p->client,
@@ -179,7 +179,7 @@ static void run(struct peer *p, struct slice *argv, size_t argc)
                              .scratch = &scratch,
                              .w = &w,
                              .waiter = &p->waiter};
-        w.proto = p->client.proto;
+        w.proto = p->client.settings.proto;
         p->was_told = false;
         bool may_nothing = is_limited(p);
         uint64_t version = engine_version_next(env.db->engine);
@@ -192,7 +192,7 @@ static void run(struct peer *p, struct slice *argv, size_t argc)
         arena_reset(&arena);
         if (r == OK) {
             if (!is_silent) check_reply(&rq, &out, w.proto);
-            if (is_silent && out.len != 0 && p->client.reply_mode != REPLY_ON) abort();
+            if (is_silent && out.len != 0 && p->client.settings.reply_mode != REPLY_ON) abort();
             break;
         }
         for (unsigned k = 0; !p->was_told && p->waiter.next != NULL && k < POLLS_MAX; k++) turn();
@@ -227,7 +227,7 @@ static void feed(struct slice input)
         }
         run(&peers[at], argv, argc);
         for (unsigned k = 0; k < CLIENTS; k++) {
-            if (!peers[k].is_closed && !peers[k].client.closes_after_reply) continue;
+            if (!peers[k].is_closed && !peers[k].client.run.closes_after_reply) continue;
             peer_close(&peers[k]);
             peer_open(&peers[k], k + 1);
         }
@@ -257,7 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!has_started) start();
     has_started = true;
     if (size > 20000) return 0;
-    if (users_load(env.users, slice_str(""), "nothing", &e) != OK) abort();
+    if (users_load(env.users.all, slice_str(""), "nothing", &e) != OK) abort();
     for (unsigned i = 0; i < CLIENTS; i++) peer_open(&peers[i], i + 1);
     feed(flush);
     drop_indexes();

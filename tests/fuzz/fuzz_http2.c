@@ -291,7 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf input;
     if (http == NULL) start();
     if (size < 2 || size > 20000) return 0;
-    if (users_load(env.users, slice_str(""), "nothing", &e) != OK) abort();
+    if (users_load(env.users.all, slice_str(""), "nothing", &e) != OK) abort();
     bool is_http2 = data[1] == 'H';
     buf_init(&input);
     if (is_http2) buf_append(&input, PREFACE, PREFACE_BYTES);

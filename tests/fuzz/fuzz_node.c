@@ -26,8 +26,8 @@ static void start(void)
         .name = "n2", .address = "10.0.0.2:6379", .sentinel_port = 26379, .is_up = true};
     node.known.others[1] = (struct node_other){.name = "n3"};
     node.known.other_count = 2;
-    env.node = &node;
-    env.nodes = &node.known;
+    env.node.self = &node;
+    env.node.known = &node.known;
 }
 
 /* Whole replies and nothing else. */
@@ -58,7 +58,7 @@ static void run_sentinel(struct resp_reader *r, struct buf *out)
 static void run_links(struct resp_reader *r, struct buf *out)
 {
     struct link link = {.fd = -1, .address = "127.0.0.1:1"};
-    struct client c = {.id = 1, .link = &link, .proto = 2};
+    struct client c = {.id = 1, .link = &link, .settings.proto = 2};
     struct resp_writer w = {.out = out, .proto = 2};
     struct node_offer *offer = NULL;
     struct slice *argv = NULL;

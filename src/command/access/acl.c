@@ -146,7 +146,7 @@ ARGUMENTS(getuser_arguments, struct one_word, "username",
 static enum err getuser_run(struct request *rq)
 {
     const struct one_word *a = rq->bound;
-    const struct user *u = users_find(rq->env->users, a->word);
+    const struct user *u = users_find(rq->env->users.all, a->word);
     if (u == NULL) {
         resp_nil(rq->w);
         return OK;
@@ -175,7 +175,7 @@ static enum err getuser_run(struct request *rq)
 
 static enum err list_run(struct request *rq)
 {
-    struct users *all = rq->env->users;
+    struct users *all = rq->env->users.all;
     struct user *u;
     resp_array(rq->w, users_count(all));
     for (size_t i = 0; (u = users_at(all, i)) != NULL; i++) {
@@ -189,7 +189,7 @@ static enum err list_run(struct request *rq)
 
 static enum err users_run(struct request *rq)
 {
-    struct users *all = rq->env->users;
+    struct users *all = rq->env->users.all;
     struct user *u;
     resp_array(rq->w, users_count(all));
     for (size_t i = 0; (u = users_at(all, i)) != NULL; i++) resp_bulk(rq->w, u->name);
@@ -261,8 +261,8 @@ ARGUMENTS_WITH(dryrun_arguments, struct dryrun, "username command [command ...]"
 static enum err dryrun_run(struct request *rq)
 {
     const struct dryrun *a = rq->bound;
-    enum key_view own = rq->client->view;
-    const struct user *u = users_find(rq->env->users, a->user);
+    enum key_view own = rq->client->settings.view;
+    const struct user *u = users_find(rq->env->users.all, a->user);
     struct request inner = *rq;
     struct denial d = {.command = NULL};
     inner.argv = a->words.items;
@@ -272,9 +272,9 @@ static enum err dryrun_run(struct request *rq)
                          (int)(a->user.len < 128 ? a->user.len : 128), (const char *)a->user.data);
     }
     enum err r = command_find_words(&inner);
-    rq->client->view = u->sees_tuples ? VIEW_TUPLES : VIEW_PLAIN;
+    rq->client->settings.view = u->sees_tuples ? VIEW_TUPLES : VIEW_PLAIN;
     if (r == OK) r = permission_check(&inner, u, &d);
-    rq->client->view = own;
+    rq->client->settings.view = own;
     if (r == OK) {
         resp_simple(rq->w, "OK");
     } else if (r == ERR_NOPERM) {
@@ -290,14 +290,14 @@ static enum err dryrun_run(struct request *rq)
 
 static enum err load_run(struct request *rq)
 {
-    enum err r = rq->env->server_ops->acl_load(rq->env->server, &rq->error);
+    enum err r = rq->env->server.ops->acl_load(rq->env->server.arg, &rq->error);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
 
 static enum err save_run(struct request *rq)
 {
-    enum err r = rq->env->server_ops->acl_save(rq->env->server, &rq->error);
+    enum err r = rq->env->server.ops->acl_save(rq->env->server.arg, &rq->error);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }

@@ -18,7 +18,7 @@ static enum err try_change(struct request *rq,
                                               int64_t *count),
                            int64_t *count, struct buf *out)
 {
-    struct users *copy = users_copy(rq->env->users);
+    struct users *copy = users_copy(rq->env->users.all);
     enum err r = change(rq, copy, count);
     if (r == OK) users_describe(copy, true, out);
     if (r == OK && out->is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the users");
@@ -37,11 +37,12 @@ static enum err begin(struct request *rq,
     buf_init(&text);
     enum err r = try_change(rq, change, &c->count, &text);
     if (r == OK) {
-        r = env->server_ops->users_keep(env->server, buf_slice(&text), c, rq->waiter, &rq->error);
+        r = env->server.ops->users_keep(env->server.arg, buf_slice(&text), c, rq->waiter,
+                                        &rq->error);
     }
     buf_fini(&text);
     if (r == ERR_WAIT && c->slot != NULL) {
-        rq->client->pending = &c->base;
+        rq->client->run.pending = &c->base;
     } else {
         mem_free(c);
     }
@@ -52,8 +53,8 @@ enum err acl_change(struct request *rq,
                     enum err (*change)(struct request *rq, struct users *all, int64_t *count),
                     int64_t *count)
 {
-    if (!rq->env->users_are_kept) return change(rq, rq->env->users, count);
-    const struct users_change *c = (const struct users_change *)rq->client->pending;
+    if (!rq->env->users.are_kept) return change(rq, rq->env->users.all, count);
+    const struct users_change *c = (const struct users_change *)rq->client->run.pending;
     if (c == NULL) return begin(rq, change);
     INVARIANT(c->slot == NULL); /* it is not woken before */
     *count = c->count;

@@ -49,7 +49,7 @@ ARGUMENTS(log_arguments, struct log_words, "[count | RESET]",
 static enum err log_run(struct request *rq)
 {
     const struct log_words *a = rq->bound;
-    struct access_log *log = rq->env->access_log;
+    struct access_log *log = rq->env->users.refused;
     int64_t wanted = a->count;
     int64_t now_ms = clock_wall_ms();
     if (a->is_reset) {

@@ -27,7 +27,7 @@ static void waiting_free(struct pending *p)
 static enum err base_run(struct request *rq)
 {
     struct archiving *k = rq->env->db->archiving;
-    struct waiting_base *s = (struct waiting_base *)rq->client->pending;
+    struct waiting_base *s = (struct waiting_base *)rq->client->run.pending;
     char stamp[STAMP_CHARS];
     uint64_t version = 0;
     enum err r = archive_check(rq);
@@ -36,7 +36,7 @@ static enum err base_run(struct request *rq)
         s = mem_new(sizeof *s);
         s->pending.free = waiting_free;
         s->number = archiving_base(k);
-        rq->client->pending = &s->pending;
+        rq->client->run.pending = &s->pending;
     }
     r = archiving_base_ended(k, s->number, &version, rq->waiter, &rq->error);
     if (r != OK) return r;

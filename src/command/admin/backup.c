@@ -16,7 +16,7 @@
 
 static void backup_open(struct env *env)
 {
-    struct backup *k = env->backup = mem_new(sizeof *k);
+    struct backup *k = env->families.backup = mem_new(sizeof *k);
     *k = (struct backup){.last_s = clock_wall_ms() / 1000, .took_s = -1};
     buf_init(&k->path);
     waiter_list_init(&k->waiting);
@@ -25,9 +25,9 @@ static void backup_open(struct env *env)
 /* None may be under way. */
 static void backup_close(struct env *env)
 {
-    buf_fini(&env->backup->path);
-    mem_free(env->backup);
-    env->backup = NULL;
+    buf_fini(&env->families.backup->path);
+    mem_free(env->families.backup);
+    env->families.backup = NULL;
 }
 
 const struct feature backup_feature = {
@@ -59,7 +59,7 @@ static void on_done(struct backup_request *q)
 /* "<backup-dir>/tupled-<newest versionstamp>.db". */
 static void name_file(struct env *env)
 {
-    struct backup *k = env->backup;
+    struct backup *k = env->families.backup;
     struct backend *b = engine_backend(env->db->engine);
     char stamp[STAMP_CHARS];
     stamp_format(backend_version_newest(b), stamp);
@@ -106,7 +106,7 @@ void backup_remove_parts(const char *dir)
 static enum err backup_start(struct request *rq)
 {
     struct env *env = rq->env;
-    struct backup *k = env->backup;
+    struct backup *k = env->families.backup;
     struct backend *b = engine_backend(env->db->engine);
     if (k->is_running) {
         return error_set(&rq->error, ERR_SYNTAX, "Background save already in progress");
@@ -156,14 +156,14 @@ static void saving_free(struct pending *p)
 /* Unlike Redis, others are served meanwhile. */
 static enum err save_run(struct request *rq)
 {
-    struct backup *k = rq->env->backup;
-    struct saving *s = (struct saving *)rq->client->pending;
+    struct backup *k = rq->env->families.backup;
+    struct saving *s = (struct saving *)rq->client->run.pending;
     if (s == NULL) {
         enum err r = backup_start(rq);
         if (r != OK) return r;
         s = mem_new(sizeof *s);
         s->pending.free = saving_free;
-        rq->client->pending = &s->pending;
+        rq->client->run.pending = &s->pending;
     }
     if (k->is_running) {
         waiter_add(&k->waiting, rq->waiter);
@@ -188,7 +188,7 @@ const struct command cmd_save = {
 
 static enum err lastsave_run(struct request *rq)
 {
-    resp_int(rq->w, rq->env->backup->last_s);
+    resp_int(rq->w, rq->env->families.backup->last_s);
     return OK;
 }
 

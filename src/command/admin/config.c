@@ -24,9 +24,9 @@ static bool is_name(struct slice given, const char *name)
 /* Settings and fixed ones have one row of numbers: fixed ones follow. */
 static size_t find(const struct env *env, struct slice name)
 {
-    size_t count = env->server_ops->config_count(env->server);
+    size_t count = env->server.ops->config_count(env->server.arg);
     for (size_t i = 0; i < count; i++) {
-        if (is_name(name, env->server_ops->config_name(env->server, i))) return i;
+        if (is_name(name, env->server.ops->config_name(env->server.arg, i))) return i;
     }
     const struct redis_setting *fixed = redis_setting_find(name);
     if (fixed == NULL || fixed->value == NULL) return SIZE_MAX;
@@ -38,7 +38,7 @@ static const char *fixed_value(struct request *rq, const struct redis_setting *f
     if (f->value != REDIS_BY_DURABILITY) return f->value;
     struct env *env = rq->env;
     buf_clear(rq->scratch, SIZE_MAX);
-    env->server_ops->config_value(env->server, find(env, slice_str("durability")), rq->scratch);
+    env->server.ops->config_value(env->server.arg, find(env, slice_str("durability")), rq->scratch);
     struct slice durability = buf_slice(rq->scratch);
     if (is_name(durability, "always")) return "always";
     return is_name(durability, "never") ? "no" : "everysec";
@@ -50,14 +50,14 @@ static const char *fixed_value(struct request *rq, const struct redis_setting *f
 
 static const char *name_of(const struct env *env, size_t i)
 {
-    size_t count = env->server_ops->config_count(env->server);
-    return i < count ? env->server_ops->config_name(env->server, i)
+    size_t count = env->server.ops->config_count(env->server.arg);
+    return i < count ? env->server.ops->config_name(env->server.arg, i)
                      : redis_settings[i - count].name;
 }
 
 static bool is_shown(const struct env *env, size_t i)
 {
-    size_t count = env->server_ops->config_count(env->server);
+    size_t count = env->server.ops->config_count(env->server.arg);
     return i < count || redis_settings[i - count].value != NULL;
 }
 
@@ -94,7 +94,7 @@ static enum err get_run(struct request *rq)
 {
     const struct many_words *a = rq->bound;
     struct env *env = rq->env;
-    size_t count = env->server_ops->config_count(env->server);
+    size_t count = env->server.ops->config_count(env->server.arg);
     size_t total = count + redis_setting_count;
     bool *is_wanted = arena_alloc(rq->arena, total * sizeof *is_wanted);
     memset(is_wanted, 0, total * sizeof *is_wanted);
@@ -107,7 +107,7 @@ static enum err get_run(struct request *rq)
             continue;
         }
         struct resp_mark mark = resp_bulk_begin(rq->w, 10);
-        env->server_ops->config_value(env->server, i, rq->w->out);
+        env->server.ops->config_value(env->server.arg, i, rq->w->out);
         resp_bulk_end(rq->w, mark);
     }
     return OK;
@@ -153,7 +153,7 @@ ARGUMENTS(set_arguments, struct set, "pair [pair ...]",
 static enum err set_names(struct request *rq, const struct set *a, size_t *settings, size_t pairs)
 {
     struct env *env = rq->env;
-    size_t count = env->server_ops->config_count(env->server);
+    size_t count = env->server.ops->config_count(env->server.arg);
     for (size_t i = 0; i < pairs; i++) {
         struct slice name = a->pairs.items[i].name;
         size_t found = settings[i] = find(env, name);
@@ -163,7 +163,7 @@ static enum err set_names(struct request *rq, const struct set *a, size_t *setti
                              (int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES),
                              (const char *)name.data);
         }
-        if (found < count && !env->server_ops->config_is_mutable(env->server, found)) {
+        if (found < count && !env->server.ops->config_is_mutable(env->server.arg, found)) {
             return refuse(rq, name, "can't set immutable config");
         }
         for (size_t k = 0; k < i; k++) {
@@ -177,7 +177,7 @@ static enum err set_run(struct request *rq)
 {
     const struct set *a = rq->bound;
     struct env *env = rq->env;
-    size_t own = env->server_ops->config_count(env->server);
+    size_t own = env->server.ops->config_count(env->server.arg);
     size_t pairs = a->pairs.count;
     /* One more than there are: the names are found to be double before it matters. */
     if (pairs > own + redis_setting_count + 1) pairs = own + redis_setting_count + 1;
@@ -201,7 +201,7 @@ static enum err set_run(struct request *rq)
     size_t failed = 0;
     struct error why = {.text = ""};
     if (count > 0) {
-        r = env->server_ops->config_set(env->server, changes, count, &failed, rq->waiter, &why);
+        r = env->server.ops->config_set(env->server.arg, changes, count, &failed, rq->waiter, &why);
     }
     if (r == ERR_WAIT) return r;
     if (r != OK) return refuse(rq, a->pairs.items[named[failed]].name, why.text);
@@ -237,10 +237,10 @@ static enum err rewrite_run(struct request *rq)
 {
     struct env *env = rq->env;
     struct error why = {.text = ""};
-    if (env->about.config_file[0] == '\0') {
+    if (env->server.about.config_file[0] == '\0') {
         return error_set(&rq->error, ERR_SYNTAX, "The server is running without a config file");
     }
-    enum err r = env->server_ops->config_rewrite(env->server, &why);
+    enum err r = env->server.ops->config_rewrite(env->server.arg, &why);
     if (r != OK) return error_set(&rq->error, r, "Rewriting config file: %s", why.text);
     resp_simple(rq->w, "OK");
     return OK;

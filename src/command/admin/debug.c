@@ -49,7 +49,7 @@ static enum err digest_begin(struct request *rq)
 {
     struct digest *d = mem_new(sizeof *d);
     d->pending.free = digest_free;
-    rq->client->pending = &d->pending;
+    rq->client->run.pending = &d->pending;
     d->state = XXH3_createState();
     if (d->state == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a digest");
     XXH3_128bits_reset(d->state);
@@ -106,8 +106,8 @@ static enum err digest_turn(struct request *rq, struct digest *d)
 static enum err digest_run(struct request *rq)
 {
     enum err r = debug_allowed(rq);
-    if (r == OK && rq->client->pending == NULL) r = digest_begin(rq);
-    struct digest *d = (struct digest *)rq->client->pending;
+    if (r == OK && rq->client->run.pending == NULL) r = digest_begin(rq);
+    struct digest *d = (struct digest *)rq->client->run.pending;
     if (r == OK) r = digest_turn(rq, d);
     if (r != OK) return r;
     for (unsigned i = 0; i < d->count; i++) {

@@ -156,7 +156,7 @@ static enum err shutdown_run(struct request *rq)
 {
     const struct shutdown *a = rq->bound;
     if (a->is_abort) return error_set(&rq->error, ERR_SYNTAX, "No shutdown in progress.");
-    rq->env->server_ops->shutdown(rq->env->server);
+    rq->env->server.ops->shutdown(rq->env->server.arg);
     return OK;
 }
 

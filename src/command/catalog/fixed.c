@@ -39,7 +39,7 @@ static enum err role_of_follower(struct request *rq, const char *leader, uint64_
     resp_bulk_str(rq->w, "slave");
     resp_bulk_str(rq->w, host);
     resp_int(rq->w, strtol(port, NULL, 10));
-    resp_bulk_str(rq->w, rq->env->following.is_there ? "connected" : "connect");
+    resp_bulk_str(rq->w, rq->env->node.following.is_there ? "connected" : "connect");
     resp_int(rq->w, (int64_t)offset);
     return OK;
 }
@@ -48,10 +48,11 @@ static enum err role_of_follower(struct request *rq, const char *leader, uint64_
  * PostgreSQL. */
 static enum err role_run(struct request *rq)
 {
-    const struct nodes_known *nodes = rq->env->nodes;
+    const struct nodes_known *nodes = rq->env->node.known;
     uint64_t offset = db_durable(rq->env->db);
     size_t up = nodes_up(nodes);
-    if (nodes != NULL && rq->env->stands_by) return role_of_follower(rq, nodes->leader, offset);
+    if (nodes != NULL && rq->env->node.stands_by)
+        return role_of_follower(rq, nodes->leader, offset);
     resp_array(rq->w, 3);
     resp_bulk_str(rq->w, "master");
     resp_int(rq->w, nodes != NULL ? (int64_t)offset : 0);
@@ -87,7 +88,7 @@ static enum err lolwut_run(struct request *rq)
 {
     buf_clear(rq->scratch, SIZE_MAX);
     buf_printf(rq->scratch, "[\"t\",[\"u\",[\"p\",[\"l\",[\"e\",[\"d\"]]]]]]\n\nTupled ver. %s\n",
-               rq->env->about.version);
+               rq->env->server.about.version);
     resp_text(rq->w, buf_slice(rq->scratch));
     return OK;
 }

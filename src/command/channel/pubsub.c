@@ -31,9 +31,9 @@ static const struct kind shards = {PUBSUB_SHARD, "ssubscribe", "sunsubscribe"};
 /* Shard channels are counted apart from channels and patterns, as in Redis. */
 static size_t count_shown(const struct client *c, const struct kind *k)
 {
-    if (k->kind == PUBSUB_SHARD) return pubsub_count(&c->subscriber, PUBSUB_SHARD);
-    return pubsub_count(&c->subscriber, PUBSUB_CHANNEL) +
-           pubsub_count(&c->subscriber, PUBSUB_PATTERN);
+    if (k->kind == PUBSUB_SHARD) return pubsub_count(&c->listening.subscriber, PUBSUB_SHARD);
+    return pubsub_count(&c->listening.subscriber, PUBSUB_CHANNEL) +
+           pubsub_count(&c->listening.subscriber, PUBSUB_PATTERN);
 }
 
 static void reply_frame(struct request *rq, const struct kind *k, const char *word,
@@ -125,7 +125,8 @@ static enum err subscribe(struct request *rq, const struct kind *k)
     }
     for (size_t i = 0; i < names->count; i++) {
         struct slice name = names->items[i];
-        bool is_new = pubsub_subscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
+        bool is_new = pubsub_subscribe(rq->env->pubsub, &rq->client->listening.subscriber, k->kind,
+                                       name);
         is_own[i] = is_own[i] && is_new;
         if (is_own[i]) watch_subscribe(rq, name, &targets[i]);
         reply_frame(rq, k, k->subscribed, name, false);
@@ -140,7 +141,7 @@ static enum err subscribe(struct request *rq, const struct kind *k)
 
 static void unsubscribe_one(struct request *rq, const struct kind *k, struct slice name)
 {
-    pubsub_unsubscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
+    pubsub_unsubscribe(rq->env->pubsub, &rq->client->listening.subscriber, k->kind, name);
     const struct feature_channel *owner = channel_owner(k, name);
     if (owner != NULL) owner->unsubscribe(rq->client, name);
     if (k->kind != PUBSUB_SHARD) {
@@ -153,7 +154,7 @@ static void unsubscribe_one(struct request *rq, const struct kind *k, struct sli
  * again, for which its waiter is in no list. */
 static enum err unsubscribe_all(struct request *rq, const struct kind *k)
 {
-    struct subscriber *s = &rq->client->subscriber;
+    struct subscriber *s = &rq->client->listening.subscriber;
     struct buf *out = rq->w->out;
     size_t from = out->len;
     struct slice name;
@@ -287,7 +288,8 @@ static bool channels_user_changed(struct env *env, struct client *c)
 {
     struct listener l = {.env = env, .client = c};
     for (int k = 0; k < PUBSUB_KINDS; k++) {
-        if (!pubsub_own(&c->subscriber, (enum pubsub_kind)k, may_listen, &l)) return false;
+        if (!pubsub_own(&c->listening.subscriber, (enum pubsub_kind)k, may_listen, &l))
+            return false;
     }
     return true;
 }

@@ -28,9 +28,9 @@
 /* More was late than is kept: better no connection than a change that is not told. */
 static void watches_lost(struct env *env)
 {
-    for (struct client *c = env->clients.next; c != &env->clients;) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list;) {
         struct client *next = c->next;
-        if (c->watches != NULL) {
+        if (c->listening.watches != NULL) {
             log_warning("client %s closed: more changes than can be sent to those who watch",
                         c->link->address);
             c->ops->close(c);
@@ -49,11 +49,11 @@ static void watches_tick(struct env *env)
 
 static struct client_watches *watches_of(struct client *c)
 {
-    if (c->watches != NULL) return c->watches;
+    if (c->listening.watches != NULL) return c->listening.watches;
     struct client_watches *x = mem_new(sizeof *x);
     htab_init(&x->channels[0]);
     htab_init(&x->channels[1]);
-    c->watches = x;
+    c->listening.watches = x;
     return x;
 }
 
@@ -72,7 +72,7 @@ static enum err channel_key(struct request *rq, struct slice name, bool allow_em
     bool is_array = first == '[' || (first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd;
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
-    enum err r = is_array ? format_read_key(rq->client->format, name, allow_empty, NULL,
+    enum err r = is_array ? format_read_key(rq->client->settings.format, name, allow_empty, NULL,
                                             rq->scratch, &rq->error)
                           : key_from_path(name, allow_empty, rq->scratch, &rq->error);
     if (r == OK) *key = arena_copy(rq->arena, buf_slice(rq->scratch));
@@ -160,7 +160,7 @@ void watch_reply_first(struct request *rq, struct slice name, const struct watch
     if (t->kind != WATCH_KEY) return;
     struct backend *b = engine_backend(rq->env->db->engine);
     struct watch_form form = {
-        .name = name, .proto = rq->client->proto, .format = rq->client->format};
+        .name = name, .proto = rq->client->settings.proto, .format = rq->client->settings.format};
     struct change c = {.key = t->name,
                        .exists = t->entry.exists,
                        .value = t->entry.value,
@@ -184,7 +184,7 @@ static bool channel_end(struct client_watches *x, struct watch_channel *ch, size
 
 static void watches_bytes(const struct client *c, struct client_memory *out)
 {
-    const struct client_watches *x = c->watches;
+    const struct client_watches *x = c->listening.watches;
     if (x == NULL) return;
     out->notes += x->kept_bytes;
     out->channels += sizeof *x + x->channel_bytes + htab_bytes(&x->channels[0]) +
@@ -193,16 +193,17 @@ static void watches_bytes(const struct client *c, struct client_memory *out)
 
 void watch_unsubscribe(struct client *c, struct slice name, bool is_pattern)
 {
-    if (c->watches == NULL) return;
-    struct watch_channel *ch = htab_find(&c->watches->channels[is_pattern], hash_bytes(name), name);
+    if (c->listening.watches == NULL) return;
+    struct watch_channel *ch = htab_find(&c->listening.watches->channels[is_pattern],
+                                         hash_bytes(name), name);
     size_t work = SIZE_MAX;
-    if (ch != NULL) (void)channel_end(c->watches, ch, &work);
+    if (ch != NULL) (void)channel_end(c->listening.watches, ch, &work);
 }
 
 /* Some at a time: a client may have a hundred thousand of them. */
 static bool watches_end(struct env *env, struct client *c, size_t *work)
 {
-    struct client_watches *x = c->watches;
+    struct client_watches *x = c->listening.watches;
     (void)env;
     if (x == NULL) return true;
     x->is_ended = true;
@@ -211,7 +212,7 @@ static bool watches_end(struct env *env, struct client *c, size_t *work)
         if (*work > 0) (*work)--;
     }
     for (int i = 0; i < 2; i++) htab_fini(&x->channels[i]);
-    c->watches = NULL;
+    c->listening.watches = NULL;
     mem_free(x);
     return true;
 }
@@ -219,8 +220,8 @@ static bool watches_end(struct env *env, struct client *c, size_t *work)
 /* The channels are asked for as those of pubsub.c are; here, the databases they are of. */
 static bool watch_user_changed(struct env *env, struct client *c)
 {
-    if (c->watches == NULL) return true;
-    for (const struct watch_channel *ch = c->watches->first; ch != NULL; ch = ch->next) {
+    if (c->listening.watches == NULL) return true;
+    for (const struct watch_channel *ch = c->listening.watches->first; ch != NULL; ch = ch->next) {
         if (!client_may_use(env, c, ch->database)) return false;
     }
     return true;

@@ -21,8 +21,9 @@ static void on_changed(struct watcher *w, const struct change *c)
 static void put_name(struct buf *out, const struct watch_channel *ch, const struct watch_target *t)
 {
     const struct client *c = ch->client;
-    watch_writer *write = c->hearing.write;
-    const uint8_t head[] = {(uint8_t)t->kind, (uint8_t)c->proto, (uint8_t)c->format};
+    watch_writer *write = c->listening.hearing.write;
+    const uint8_t head[] = {(uint8_t)t->kind, (uint8_t)c->settings.proto,
+                            (uint8_t)c->settings.format};
     buf_clear(out, WATCH_KEEP_BYTES);
     buf_append(out, head, sizeof head);
     buf_append(out, &write, sizeof write);
@@ -43,15 +44,15 @@ static struct watch_group *group_new(struct env *env, struct slice name, uint64_
     g->watcher.changed = on_changed;
     g->form = (struct watch_form){
         .name = slice_of(g->name.data + name.len - ch->name.len, ch->name.len),
-        .write = ch->client->hearing.write,
-        .proto = ch->client->proto,
-        .format = ch->client->format,
+        .write = ch->client->listening.hearing.write,
+        .proto = ch->client->settings.proto,
+        .format = ch->client->settings.format,
         .is_pattern = t->kind == WATCH_PATTERN};
     htab_init(&g->items);
     g->end = watch_position_new(NULL);
     buf_init(&g->block);
     g->waiter.ready = watch_was_read;
-    htab_insert(&env->watch_groups->table, hash, &g->name);
+    htab_insert(&env->families.watch_groups->table, hash, &g->name);
     watch_add(env->db->watch, &g->watcher, t->kind, t->name);
     return g;
 }
@@ -59,7 +60,7 @@ static struct watch_group *group_new(struct env *env, struct slice name, uint64_
 void watch_group_join(struct env *env, struct watch_channel *ch, const struct watch_target *t)
 {
     struct backend *b = engine_backend(env->db->engine);
-    struct watch_groups *all = env->watch_groups;
+    struct watch_groups *all = env->families.watch_groups;
     put_name(&all->message, ch, t);
     struct slice name = buf_slice(&all->message);
     uint64_t hash = hash_bytes(name);
@@ -75,7 +76,7 @@ void watch_group_join(struct env *env, struct watch_channel *ch, const struct wa
 static void group_free(struct watch_group *g)
 {
     INVARIANT(g->first == NULL && g->stalled == NULL);
-    htab_remove(&g->env->watch_groups->table, g->hash, &g->name);
+    htab_remove(&g->env->families.watch_groups->table, g->hash, &g->name);
     watch_remove(g->env->db->watch, &g->watcher);
     waiter_cancel(&g->waiter);
     watch_rings_leave(g);
@@ -119,14 +120,14 @@ size_t watch_group_cost(const struct watch_channel *ch)
 
 void watch_groups_open(struct env *env)
 {
-    env->watch_groups = mem_new(sizeof *env->watch_groups);
-    htab_init(&env->watch_groups->table);
-    buf_init(&env->watch_groups->message);
+    env->families.watch_groups = mem_new(sizeof *env->families.watch_groups);
+    htab_init(&env->families.watch_groups->table);
+    buf_init(&env->families.watch_groups->message);
 }
 
 void watch_groups_close(struct env *env)
 {
-    struct watch_groups *all = env->watch_groups;
+    struct watch_groups *all = env->families.watch_groups;
     INVARIANT(all->table.count == 0);
     htab_fini(&all->table);
     buf_fini(&all->message);

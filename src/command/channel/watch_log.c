@@ -52,8 +52,8 @@ void watch_settle(struct watch_group *g)
     size_t bytes = g->message_bytes + g->key_bytes;
     if (g->first != NULL && g->first->at != NULL) payer = g->first->at->first;
     if (payer == NULL) payer = g->stalled;
-    if (g->payer != NULL) g->payer->client->watches->kept_bytes -= g->paid;
-    if (payer != NULL) payer->client->watches->kept_bytes += bytes;
+    if (g->payer != NULL) g->payer->client->listening.watches->kept_bytes -= g->paid;
+    if (payer != NULL) payer->client->listening.watches->kept_bytes += bytes;
     g->payer = payer;
     g->paid = payer != NULL ? bytes : 0;
 }

@@ -22,13 +22,13 @@
 
 void watch_due_add(struct watch_group *g)
 {
-    struct watch_groups *all = g->env->watch_groups;
+    struct watch_groups *all = g->env->families.watch_groups;
     if (g->due_next == NULL) RING_ADD(all->due, g, due_next, due_prev);
 }
 
 static void due_remove(struct watch_group *g)
 {
-    struct watch_groups *all = g->env->watch_groups;
+    struct watch_groups *all = g->env->families.watch_groups;
     if (g->due_next == NULL) return;
     if (all->due == g) all->due = g->due_next == g ? NULL : g->due_next;
     RING_UNLINK(g, due_next, due_prev);
@@ -45,7 +45,7 @@ static void stall_append(struct watch_group *g, struct watch_channel *ch)
 
 static void stall(struct watch_group *g, struct watch_channel *ch)
 {
-    struct watch_groups *all = g->env->watch_groups;
+    struct watch_groups *all = g->env->families.watch_groups;
     watch_take_off(g, ch);
     stall_append(g, ch);
     if (g->stalled_next == NULL) RING_ADD(all->stalled, g, stalled_next, stalled_prev);
@@ -53,7 +53,7 @@ static void stall(struct watch_group *g, struct watch_channel *ch)
 
 static void stalled_remove(struct watch_group *g)
 {
-    struct watch_groups *all = g->env->watch_groups;
+    struct watch_groups *all = g->env->families.watch_groups;
     if (g->stalled_next == NULL) return;
     if (all->stalled == g) all->stalled = g->stalled_next == g ? NULL : g->stalled_next;
     RING_UNLINK(g, stalled_next, stalled_prev);
@@ -71,7 +71,8 @@ void watch_rings_leave(struct watch_group *g)
 /* Nothing is told to it any more. */
 static bool is_deaf(const struct watch_channel *ch)
 {
-    return ch->client->watches->is_ended || ch->client->watches->cut_off_why != NULL;
+    return ch->client->listening.watches->is_ended ||
+           ch->client->listening.watches->cut_off_why != NULL;
 }
 
 /* Unsent output with which a member stalls. */
@@ -84,16 +85,16 @@ static size_t room_bytes(const struct watch_group *g)
 
 static bool has_room(const struct watch_channel *ch, size_t room)
 {
-    return !ch->client->hearing.is_held && ch->client->link->output_bytes < room;
+    return !ch->client->listening.hearing.is_held && ch->client->link->output_bytes < room;
 }
 
 /* Better no connection than a change that is not told. It ends in the next tick: with it the group
  * may. */
 static void cut_off(struct watch_group *g, struct watch_channel *ch, const char *why)
 {
-    if (ch->client->watches->cut_off_why == NULL) {
-        ch->client->watches->cut_off_why = why;
-        g->env->watch_groups->has_cut_off = true;
+    if (ch->client->listening.watches->cut_off_why == NULL) {
+        ch->client->listening.watches->cut_off_why = why;
+        g->env->families.watch_groups->has_cut_off = true;
     }
     watch_move(g, ch, NULL);
 }
@@ -114,7 +115,7 @@ static void cut_off_oldest(struct watch_group *g)
 
 struct slice watch_message_of(struct watch_group *g, const struct change *c)
 {
-    struct buf *out = &g->env->watch_groups->message;
+    struct buf *out = &g->env->families.watch_groups->message;
     buf_clear(out, WATCH_KEEP_BYTES);
     watch_message_write(out, &g->form, c, c->version);
     if (!out->is_failed) return buf_slice(out);
@@ -142,7 +143,7 @@ static void write_in_other_protocol(struct watch_channel *ch, struct slice bytes
     buf_append(&copy, bytes.data, bytes.len);
     buf_require(&copy);
     for (size_t at = 0, len = 1; at < copy.len && len > 0; at += len) {
-        copy.data[at] = ch->client->proto == 3 ? '>' : '*';
+        copy.data[at] = ch->client->settings.proto == 3 ? '>' : '*';
         len = resp_reply_length(slice_of(copy.data + at, copy.len - at));
     }
     ch->client->ops->write(ch->client, buf_slice(&copy), version);
@@ -152,7 +153,7 @@ static void write_in_other_protocol(struct watch_channel *ch, struct slice bytes
 static void write_to(const struct watch_group *g, struct watch_channel *ch, struct slice bytes,
                      uint64_t version)
 {
-    if (ch->client->proto == g->form.proto || g->form.write != NULL) {
+    if (ch->client->settings.proto == g->form.proto || g->form.write != NULL) {
         ch->client->ops->write(ch->client, bytes, version);
     } else {
         write_in_other_protocol(ch, bytes, version);
@@ -295,7 +296,7 @@ static bool group_turn(struct watch_group *g, int64_t until_us)
 
 bool watch_groups_turn(struct env *env)
 {
-    struct watch_groups *all = env->watch_groups;
+    struct watch_groups *all = env->families.watch_groups;
     if (all->due == NULL) return false;
     int64_t until_us = clock_mono_us() + TURN_US;
     do {
@@ -327,7 +328,8 @@ static void wake(struct watch_group *g, size_t *work)
             stall_append(g, ch);
             continue;
         }
-        if (ch->since < ch->client->hearing.since) ch->since = ch->client->hearing.since;
+        if (ch->since < ch->client->listening.hearing.since)
+            ch->since = ch->client->listening.hearing.since;
         LIST_APPEND(p->first, p->last, ch, group_next, group_prev);
         watch_due_add(g);
     }
@@ -336,11 +338,12 @@ static void wake(struct watch_group *g, size_t *work)
 
 static void close_those_cut_off(struct env *env)
 {
-    env->watch_groups->has_cut_off = false;
-    for (struct client *c = env->clients.next; c != &env->clients;) {
+    env->families.watch_groups->has_cut_off = false;
+    for (struct client *c = env->clients.list.next; c != &env->clients.list;) {
         struct client *next = c->next;
-        if (c->watches != NULL && c->watches->cut_off_why != NULL) {
-            log_warning("client %s closed: %s", c->link->address, c->watches->cut_off_why);
+        if (c->listening.watches != NULL && c->listening.watches->cut_off_why != NULL) {
+            log_warning("client %s closed: %s", c->link->address,
+                        c->listening.watches->cut_off_why);
             c->ops->close(c);
         }
         c = next;
@@ -349,7 +352,7 @@ static void close_those_cut_off(struct env *env)
 
 void watch_groups_tick(struct env *env)
 {
-    struct watch_groups *all = env->watch_groups;
+    struct watch_groups *all = env->families.watch_groups;
     if (all->has_cut_off) close_those_cut_off(env);
     size_t work = TICK_WORK;
     const struct watch_group *last = all->stalled == NULL ? NULL : all->stalled->stalled_prev;

@@ -175,7 +175,7 @@ static enum err open_scans(struct request *rq, struct reading *k)
 static enum err put_row(struct request *rq, struct reading *k, struct slice key,
                         const struct entry *entry)
 {
-    struct resp_writer w = {.out = &k->rows_text, .proto = rq->client->proto};
+    struct resp_writer w = {.out = &k->rows_text, .proto = rq->client->settings.proto};
     enum connect_encoding encoding = CONNECT_V8;
     char stamp[STAMP_CHARS];
     size_t before = k->rows_text.cap;
@@ -246,7 +246,7 @@ static enum err walk_all(struct request *rq, struct reading *k)
     for (; k->at < k->count; k->at++) {
         enum err r = walk(rq, k);
         if (r != OK) return r;
-        struct resp_writer w = {.out = &k->text, .proto = rq->client->proto};
+        struct resp_writer w = {.out = &k->text, .proto = rq->client->settings.proto};
         resp_array(&w, k->rows);
         buf_append(&k->text, k->rows_text.data, k->rows_text.len);
         buf_clear(&k->rows_text, SIZE_MAX);
@@ -292,7 +292,7 @@ static bool begin(struct request *rq, struct reading **out, enum err *r)
     bytes_copy(k->ranges, a->ranges.items, k->count * sizeof k->ranges[0]);
     if (!are_points(rq, k)) {
         *out = k;
-        rq->client->pending = &k->pending;
+        rq->client->run.pending = &k->pending;
         *r = open_scans(rq, k);
         return false;
     }
@@ -304,7 +304,7 @@ static bool begin(struct request *rq, struct reading **out, enum err *r)
 
 static enum err connect_read_run(struct request *rq)
 {
-    struct reading *k = (struct reading *)rq->client->pending;
+    struct reading *k = (struct reading *)rq->client->run.pending;
     enum err r = OK;
     if (k == NULL && begin(rq, &k, &r)) return r;
     if (r == OK) r = walk_all(rq, k);

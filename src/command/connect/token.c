@@ -79,7 +79,7 @@ static bool is_good(struct env *env, struct slice bytes, struct connect_token *o
     struct slice name = slice_of(bytes.data + HEAD_BYTES, bytes.len - HEAD_BYTES - MAC_BYTES);
     out->until_ms = (int64_t)get_u64(bytes.data + 1);
     out->database = get_u16(bytes.data + 9);
-    out->user = users_find(env->users, name);
+    out->user = users_find(env->users.all, name);
     const struct database *d = database_get(env->db->databases, out->database);
     out->is_ours = clock_wall_ms() < out->until_ms;
     if (out->user == NULL || !out->user->is_on || d == NULL) return false;

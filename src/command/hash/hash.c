@@ -215,7 +215,7 @@ static enum err hlen_run(struct request *rq)
     const struct one_key *a = rq->bound;
     struct collection c;
     struct view *v = elements_view(rq);
-    bool is_first = rq->client->pending == NULL;
+    bool is_first = rq->client->run.pending == NULL;
     uint64_t length = 0;
     enum err r = is_first ? elements_open(rq, v, a->key, COLLECTION_HASH, &c) : OK;
     if (r == OK) r = elements_length(rq, is_first ? &c : NULL, 0, &length);

@@ -92,7 +92,7 @@ static enum err find_begin(struct request *rq, struct find *k, const struct inde
                                .with_values = true,
                                .rows_hint = (size_t)k->page.limit + 1};
     r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
-    rq->client->pending = &k->pending;
+    rq->client->run.pending = &k->pending;
     return r;
 }
 
@@ -224,7 +224,7 @@ static enum err find_walk(struct request *rq, struct find *k, const struct index
 
 static enum err kv_find_run(struct request *rq)
 {
-    struct find *k = (struct find *)rq->client->pending;
+    struct find *k = (struct find *)rq->client->run.pending;
     const struct index *x = NULL;
     bool is_done = false;
     enum err r = arg_index(rq, ((const struct find_words *)rq->bound)->name, INDEX_VALUE, &x);
@@ -236,7 +236,7 @@ static enum err kv_find_run(struct request *rq)
     if (k == NULL) {
         k = mem_new(sizeof *k);
         r = find_begin(rq, k, x);
-        if (rq->client->pending == NULL) find_free(&k->pending);
+        if (rq->client->run.pending == NULL) find_free(&k->pending);
     }
     if (r == OK) r = find_walk(rq, k, x, &is_done);
     if (r != OK) return r;

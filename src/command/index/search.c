@@ -104,7 +104,7 @@ static enum err search_start(struct request *rq, struct search *s)
     struct backend *b = engine_backend(rq->env->db->engine);
     search_move(s, SEARCH_RUNNING);
     s->request.filter = s->where;
-    rq->client->pending = &s->pending;
+    rq->client->run.pending = &s->pending;
     waiter_add(&s->waiters, rq->waiter);
     backend_search(b, &s->request);
     return error_set(&rq->error, ERR_WAIT, "the search is running");
@@ -198,14 +198,14 @@ static void reply_hit(struct request *rq, const struct search *s, const struct t
 
 static enum err kv_search_run(struct request *rq)
 {
-    struct search *s = (struct search *)rq->client->pending;
+    struct search *s = (struct search *)rq->client->run.pending;
     if (s == NULL) {
         const struct index *x = NULL;
         enum err r = arg_index(rq, ((const struct search_words *)rq->bound)->name, INDEX_TEXT, &x);
         if (r != OK) return r;
         s = search_new(rq, x);
         r = search_begin(rq, s);
-        if (rq->client->pending == NULL) search_destroy(s);
+        if (rq->client->run.pending == NULL) search_destroy(s);
         return r;
     }
     if (s->state == SEARCH_RUNNING) {
@@ -254,7 +254,7 @@ const struct command kv_search = {
 
 enum err text_state(struct request *rq, const struct index *x, unsigned *percent)
 {
-    struct search *s = (struct search *)rq->client->pending;
+    struct search *s = (struct search *)rq->client->run.pending;
     if (s == NULL) return search_start(rq, search_new(rq, x));
     if (s->state == SEARCH_RUNNING) {
         waiter_add(&s->waiters, rq->waiter);

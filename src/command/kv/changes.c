@@ -224,7 +224,7 @@ static enum err feed_open(struct request *rq, struct feed **out)
     f->request.start = slice_of(f->range.data, start.len);
     f->request.end = slice_of(f->range.data + start.len, end.len);
     if (f->block_ms >= 0) feed_watch(f, rq->client->database, a->range.prefix);
-    rq->client->pending = &f->pending;
+    rq->client->run.pending = &f->pending;
     *out = f;
     return OK;
 }
@@ -235,7 +235,7 @@ static enum err feed_open(struct request *rq, struct feed **out)
 static void feed_add(const struct request *rq, struct feed *f, const struct changes_row *row)
 {
     const struct mutation *mu = &row->mutation;
-    struct resp_writer w = {.out = &f->entries, .proto = rq->client->proto};
+    struct resp_writer w = {.out = &f->entries, .proto = rq->client->settings.proto};
     bool has_ended = mu->expiry_ms != 0 && mu->expiry_ms <= row->time_ms;
     bool exists = mu->kind == MUTATION_SET && !has_ended;
     char stamp[STAMP_CHARS];
@@ -308,7 +308,7 @@ static void feed_take(const struct request *rq, struct feed *f)
 
 static enum err kv_changes_run(struct request *rq)
 {
-    struct feed *f = (struct feed *)rq->client->pending;
+    struct feed *f = (struct feed *)rq->client->run.pending;
     enum block_end end = client_block_end(rq->client);
     if (f == NULL) {
         enum err r = feed_open(rq, &f);

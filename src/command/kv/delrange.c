@@ -325,7 +325,7 @@ static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_l
 
 static enum err kv_delrange_run(struct request *rq)
 {
-    struct delrange *d = (struct delrange *)rq->client->pending;
+    struct delrange *d = (struct delrange *)rq->client->run.pending;
     bool is_last = false;
     if (d == NULL) {
         d = mem_new(sizeof *d);
@@ -335,7 +335,7 @@ static enum err kv_delrange_run(struct request *rq)
             delrange_free(&d->pending);
             return r;
         }
-        rq->client->pending = &d->pending;
+        rq->client->run.pending = &d->pending;
     }
     enum err r = delrange_turn(rq, d, &is_last);
     if (r != OK && r != ERR_WAIT && d->removed > 0) {

@@ -56,7 +56,7 @@ static void poll_wait(struct request *rq, const struct poll_key *keys, size_t co
         watch_add(k->watch, &k->watchers[i].watcher, WATCH_KEY, keys[i].key);
     }
     waiter_add(&rq->env->blocked.waiters, rq->waiter);
-    rq->client->pending = &k->pending;
+    rq->client->run.pending = &k->pending;
 }
 
 /* What the client knows may be of a history that a restore undid: then it is to look at more than

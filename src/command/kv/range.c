@@ -51,7 +51,7 @@ static enum err walk_open(struct request *rq, struct walk *k, struct slice start
     k->pending.free = walk_free;
     k->pending.bytes = walk_bytes;
     enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
-    rq->client->pending = &k->pending;
+    rq->client->run.pending = &k->pending;
     return r;
 }
 
@@ -120,13 +120,13 @@ static enum err list_begin(struct request *rq, struct walk *k)
 
 static enum err kv_list_run(struct request *rq)
 {
-    struct walk *k = (struct walk *)rq->client->pending;
+    struct walk *k = (struct walk *)rq->client->run.pending;
     bool is_done = false;
     enum err r = OK;
     if (k == NULL) {
         k = mem_new(sizeof *k);
         r = list_begin(rq, k);
-        if (rq->client->pending == NULL) walk_free(&k->pending);
+        if (rq->client->run.pending == NULL) walk_free(&k->pending);
     }
     if (r == OK) r = walk_run(rq, k, &is_done);
     if (r != OK) return r;
@@ -175,13 +175,13 @@ static enum err count_begin(struct request *rq, struct walk *k)
 
 static enum err kv_count_run(struct request *rq)
 {
-    struct walk *k = (struct walk *)rq->client->pending;
+    struct walk *k = (struct walk *)rq->client->run.pending;
     bool is_done = false;
     enum err r = OK;
     if (k == NULL) {
         k = mem_new(sizeof *k);
         r = count_begin(rq, k);
-        if (rq->client->pending == NULL) walk_free(&k->pending);
+        if (rq->client->run.pending == NULL) walk_free(&k->pending);
     }
     if (r == OK) r = walk_run(rq, k, &is_done);
     if (r != OK) return r;

@@ -64,7 +64,7 @@ static void see_process(struct figures *f, const struct env *env)
     f->resident_max = memory_resident_peak();
     f->up_s = (clock_wall_ms() - f->about.started_ms) / 1000;
     f->up_days = f->up_s / 86400;
-    f->tls_port = env->tls != NULL ? env->tls->port : 0;
+    f->tls_port = env->server.tls != NULL ? env->server.tls->port : 0;
     f->port = f->about.port != 0 ? f->about.port : f->tls_port;
 }
 
@@ -93,8 +93,8 @@ static double kilobytes(uint64_t bytes)
 static void see_traffic(struct figures *f, const struct env *env)
 {
     f->stats = env->stats;
-    f->clients = env->client_count;
-    f->clients_waiting = env->waiting_count;
+    f->clients = env->clients.count;
+    f->clients_waiting = env->clients.waiting;
     f->clients_bytes = env->memory.clients;
     f->audit_failures = env->audit.failures;
     f->commands_rate = stats_rate(env, RATE_COMMANDS);
@@ -105,13 +105,13 @@ static void see_traffic(struct figures *f, const struct env *env)
         f->subscribed[i] = pubsub_names(env->pubsub, i);
     }
     for (enum access_log_reason i = 0; i < ACCESS_LOG_REASONS; i++) {
-        f->denied[i] = access_log_total(env->access_log, i);
+        f->denied[i] = access_log_total(env->users.refused, i);
     }
 }
 
 void figures_see_clients(struct figures *f, const struct env *env)
 {
-    for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+    for (const struct client *c = env->clients.list.next; c != &env->clients.list; c = c->next) {
         if (c->link->input_bytes > f->input_max) f->input_max = c->link->input_bytes;
         if (c->link->output_bytes > f->output_max) f->output_max = c->link->output_bytes;
         f->watching += c->txn.watched != NULL;
@@ -189,11 +189,11 @@ static void see_backup(struct figures *f, const struct backup *k)
 
 void figures_see(struct figures *f, struct env *env)
 {
-    *f = (struct figures){.about = env->about, .settings = env->settings};
+    *f = (struct figures){.about = env->server.about, .settings = env->settings};
     see_process(f, env);
-    see_tls(f, env->tls);
+    see_tls(f, env->server.tls);
     see_traffic(f, env);
     see_data(f, env);
     see_archive(f, env->db->archiving);
-    see_backup(f, env->backup);
+    see_backup(f, env->families.backup);
 }

@@ -18,7 +18,7 @@ static unsigned long long u(uint64_t v)
 static void nodes_tell(const struct request *rq, const struct nodes_known *nodes, uint64_t offset,
                        struct buf *out)
 {
-    buf_printf(out, "master_replid:%s\r\nmaster_repl_offset:%llu\r\n", rq->env->about.run_id,
+    buf_printf(out, "master_replid:%s\r\nmaster_repl_offset:%llu\r\n", rq->env->server.about.run_id,
                u(offset));
     if (nodes == NULL) return;
     buf_printf(out,
@@ -26,9 +26,9 @@ static void nodes_tell(const struct request *rq, const struct nodes_known *nodes
                "postgresql_noticed:%s\r\nnode_conflict:%s\r\n",
                nodes->name, nodes->address, u(nodes->epoch), nodes->quorum, nodes->noticed,
                nodes->twin[0] != '\0' ? nodes->twin : nodes->misled);
-    const struct serving *s = &rq->env->serving;
-    const char *why = rq->env->stands_by ? nodes->cause : "";
-    bool is_held = !rq->env->stands_by && (s->is_mute || s->is_stuck);
+    const struct serving *s = &rq->env->node.serving;
+    const char *why = rq->env->node.stands_by ? nodes->cause : "";
+    bool is_held = !rq->env->node.stands_by && (s->is_mute || s->is_stuck);
     buf_printf(out, "cluster_writable:%d\r\ncluster_cause:%s\r\n", !is_held && why[0] == '\0',
                is_held ? s->why.text : why);
 }
@@ -45,15 +45,15 @@ static void write_follower(const struct request *rq, const char *leader, uint64_
                "master_last_io_seconds_ago:0\r\nmaster_sync_in_progress:0\r\n"
                "slave_read_repl_offset:%llu\r\nslave_repl_offset:%llu\r\nslave_priority:100\r\n"
                "slave_read_only:1\r\nconnected_slaves:0\r\n",
-               host, port, rq->env->following.is_there ? "up" : "down", u(offset), u(offset));
+               host, port, rq->env->node.following.is_there ? "up" : "down", u(offset), u(offset));
 }
 
 static void write_replication(struct request *rq, struct buf *out)
 {
-    const struct nodes_known *nodes = rq->env->nodes;
+    const struct nodes_known *nodes = rq->env->node.known;
     uint64_t offset = nodes != NULL ? db_durable(rq->env->db) : 0;
     unsigned number = 0;
-    if (nodes != NULL && rq->env->stands_by) {
+    if (nodes != NULL && rq->env->node.stands_by) {
         write_follower(rq, nodes->leader, offset, out);
         nodes_tell(rq, nodes, offset, out);
         return;

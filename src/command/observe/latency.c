@@ -40,13 +40,13 @@ static const char *const event_names[LATENCY_EVENTS] = {
 
 static void latency_open(struct env *env)
 {
-    env->latency = mem_new(sizeof(struct latency));
+    env->families.latency = mem_new(sizeof(struct latency));
 }
 
 static void latency_close(struct env *env)
 {
-    mem_free(env->latency);
-    env->latency = NULL;
+    mem_free(env->families.latency);
+    env->families.latency = NULL;
 }
 
 /* The i-th oldest. */
@@ -59,7 +59,7 @@ static struct sample *sample_at(struct series *s, size_t i)
 static void latency_add(struct env *env, enum latency_event event, int64_t took_us)
 {
     uint64_t ms = took_us > 0 ? (uint64_t)took_us / 1000 : 0;
-    struct series *s = &env->latency->series[event];
+    struct series *s = &env->families.latency->series[event];
     if (ms < env->settings.latency_threshold_ms) return;
     int64_t now_s = clock_wall_ms() / 1000;
     if (ms > s->ms_max) s->ms_max = ms;
@@ -98,7 +98,7 @@ const struct feature latency_feature = {
 static struct series *find_series(struct request *rq, struct slice name)
 {
     for (size_t i = 0; i < LATENCY_EVENTS; i++) {
-        struct series *s = &rq->env->latency->series[i];
+        struct series *s = &rq->env->families.latency->series[i];
         if (slice_eq(name, slice_str(event_names[i]))) return s->count > 0 ? s : NULL;
     }
     return NULL;
@@ -108,7 +108,7 @@ static struct series *find_series(struct request *rq, struct slice name)
 
 static enum err latest_run(struct request *rq)
 {
-    struct series *all = rq->env->latency->series;
+    struct series *all = rq->env->families.latency->series;
     size_t count = 0;
     for (size_t i = 0; i < LATENCY_EVENTS; i++) count += all[i].count > 0;
     resp_array(rq->w, count);
@@ -148,7 +148,7 @@ static enum err reset_run(struct request *rq)
     const struct slices *events = &((const struct many_words *)rq->bound)->words;
     int64_t count = 0;
     for (size_t i = 0; events->count == 0 && i < LATENCY_EVENTS; i++) {
-        struct series *s = &rq->env->latency->series[i];
+        struct series *s = &rq->env->families.latency->series[i];
         count += s->count > 0;
         *s = (struct series){0};
     }
@@ -200,7 +200,7 @@ static void advise(const struct series *all, struct buf *out)
 
 static enum err doctor_run(struct request *rq)
 {
-    struct series *all = rq->env->latency->series;
+    struct series *all = rq->env->families.latency->series;
     struct buf *out = rq->scratch;
     bool is_empty = true;
     buf_clear(out, SIZE_MAX);

@@ -53,7 +53,7 @@ static void monitor_feed(struct request *rq, int64_t took_us)
 {
     struct env *env = rq->env;
     (void)took_us;
-    if (env->monitors == NULL || (rq->command->flags & CMD_ADMIN) != 0) return;
+    if (env->families.monitors == NULL || (rq->command->flags & CMD_ADMIN) != 0) return;
     struct buf *line = rq->scratch;
     int64_t now_us = clock_wall_us();
     int database = rq->is_ran != NULL ? rq->is_ran->database : rq->client->database;
@@ -71,45 +71,46 @@ static void monitor_feed(struct request *rq, int64_t took_us)
         append_quoted(line, observe_word(rq, i));
     }
     buf_append(line, "\r\n", 2);
-    const struct client *first = env->monitors;
-    struct client *c = env->monitors;
+    const struct client *first = env->families.monitors;
+    struct client *c = env->families.monitors;
     do {
         /* A line that memory is too small for is not sent. */
         if (!line->is_failed) c->ops->write(c, buf_slice(line), 0);
-        c = c->monitor_next;
+        c = c->monitoring.next;
     } while (c != first);
     buf_clear(line, SCRATCH_KEEP_BYTES);
 }
 
 static void monitor_start(struct env *env, struct client *c)
 {
-    if (c->is_monitor) return;
-    c->is_monitor = true;
-    if (env->monitors == NULL) {
-        env->monitors = c->monitor_next = c->monitor_prev = c;
+    if (c->monitoring.is_on) return;
+    c->monitoring.is_on = true;
+    if (env->families.monitors == NULL) {
+        env->families.monitors = c->monitoring.next = c->monitoring.prev = c;
         return;
     }
-    c->monitor_next = env->monitors;
-    c->monitor_prev = env->monitors->monitor_prev;
-    c->monitor_prev->monitor_next = c;
-    env->monitors->monitor_prev = c;
+    c->monitoring.next = env->families.monitors;
+    c->monitoring.prev = env->families.monitors->monitoring.prev;
+    c->monitoring.prev->monitoring.next = c;
+    env->families.monitors->monitoring.prev = c;
 }
 
 /* The client is no longer sent anything; harmless when it was not. */
 static void monitor_stop(struct env *env, struct client *c)
 {
-    if (!c->is_monitor) return;
-    c->is_monitor = false;
-    if (env->monitors == c) env->monitors = c->monitor_next == c ? NULL : c->monitor_next;
-    c->monitor_next->monitor_prev = c->monitor_prev;
-    c->monitor_prev->monitor_next = c->monitor_next;
-    c->monitor_next = c->monitor_prev = NULL;
+    if (!c->monitoring.is_on) return;
+    c->monitoring.is_on = false;
+    if (env->families.monitors == c)
+        env->families.monitors = c->monitoring.next == c ? NULL : c->monitoring.next;
+    c->monitoring.next->monitoring.prev = c->monitoring.prev;
+    c->monitoring.prev->monitoring.next = c->monitoring.next;
+    c->monitoring.next = c->monitoring.prev = NULL;
 }
 
 static bool monitor_user_changed(struct env *env, struct client *c)
 {
     struct slice word = slice_str("monitor");
-    return !c->is_monitor || client_may(env, c, &cmd_monitor, &word, 1);
+    return !c->monitoring.is_on || client_may(env, c, &cmd_monitor, &word, 1);
 }
 
 const struct feature monitor_feature = {

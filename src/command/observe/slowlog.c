@@ -36,7 +36,7 @@ struct slowlog {
 
 static void slowlog_open(struct env *env)
 {
-    env->slowlog = mem_new(sizeof(struct slowlog));
+    env->families.slowlog = mem_new(sizeof(struct slowlog));
 }
 
 static void drop_oldest(struct slowlog *l)
@@ -55,10 +55,10 @@ static void drop_oldest(struct slowlog *l)
 
 static void slowlog_close(struct env *env)
 {
-    struct slowlog *l = env->slowlog;
+    struct slowlog *l = env->families.slowlog;
     while (l->count > 0) drop_oldest(l);
     mem_free(l);
-    env->slowlog = NULL;
+    env->families.slowlog = NULL;
 }
 
 /* Appends the i-th word as it is kept. */
@@ -79,7 +79,7 @@ static void append_word(const struct request *rq, size_t i, struct buf *out)
 static void slowlog_add(struct request *rq, int64_t took_us)
 {
     struct env *env = rq->env;
-    struct slowlog *l = env->slowlog;
+    struct slowlog *l = env->families.slowlog;
     size_t ends[WORDS_MAX];
     size_t count = rq->argc < WORDS_MAX ? rq->argc : WORDS_MAX;
     if (env->settings.slowlog_max == 0 || env->settings.slowlog_slower_than_us < 0) return;
@@ -95,7 +95,7 @@ static void slowlog_add(struct request *rq, int64_t took_us)
     e->time_s = clock_wall_ms() / 1000;
     e->took_us = took_us;
     memcpy(e->address, rq->client->link->address, sizeof e->address);
-    memcpy(e->name, rq->client->name, sizeof e->name);
+    memcpy(e->name, rq->client->settings.name, sizeof e->name);
     e->count = count;
     bytes_copy(e->bytes, rq->scratch->data, rq->scratch->len);
     for (size_t i = 0; i < count; i++) {
@@ -131,7 +131,7 @@ ARGUMENTS(get_arguments, struct get, "[count]",
 
 static enum err get_run(struct request *rq)
 {
-    const struct slowlog *l = rq->env->slowlog;
+    const struct slowlog *l = rq->env->families.slowlog;
     int64_t wanted = ((const struct get *)rq->bound)->count;
     size_t count = l->count;
     if (wanted >= 0 && (uint64_t)wanted < count) count = (size_t)wanted;
@@ -152,13 +152,13 @@ static enum err get_run(struct request *rq)
 
 static enum err len_run(struct request *rq)
 {
-    resp_int(rq->w, (int64_t)rq->env->slowlog->count);
+    resp_int(rq->w, (int64_t)rq->env->families.slowlog->count);
     return OK;
 }
 
 static enum err reset_run(struct request *rq)
 {
-    struct slowlog *l = rq->env->slowlog;
+    struct slowlog *l = rq->env->families.slowlog;
     while (l->count > 0) drop_oldest(l);
     resp_simple(rq->w, "OK");
     return OK;

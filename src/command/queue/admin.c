@@ -39,7 +39,7 @@ static enum err tell_damage(struct request *rq, const struct error *first, uint6
 enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice queue,
                         uint64_t *total)
 {
-    struct bulk_pending *d = (struct bulk_pending *)rq->client->pending;
+    struct bulk_pending *d = (struct bulk_pending *)rq->client->run.pending;
     size_t max = rq->overlay != NULL ? engine_limits(rq->env->db->engine)->ops_max : BULK_MAX;
     struct queue_bulk x = {.queues = rq->env->db->queues,
                            .kind = kind,
@@ -68,7 +68,7 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
     if (d == NULL) {
         d = mem_new(sizeof *d);
         d->pending.free = bulk_free;
-        rq->client->pending = &d->pending;
+        rq->client->run.pending = &d->pending;
     }
     if (damaged > 0) d->damage = *first;
     d->damaged = damaged;

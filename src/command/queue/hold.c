@@ -15,8 +15,8 @@ static enum err hold_run(struct request *rq)
     const struct env *env = rq->env;
     bool is_held = ((const struct hold *)rq->bound)->is_held;
     enum err r = OK;
-    if (env->server_ops != NULL) {
-        r = env->server_ops->queues_held(env->server, is_held, &rq->error);
+    if (env->server.ops != NULL) {
+        r = env->server.ops->queues_held(env->server.arg, is_held, &rq->error);
     }
     if (r != OK) return r;
     queues_hold(env->db->queues, is_held);

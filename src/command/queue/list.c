@@ -227,16 +227,16 @@ static enum err find(struct request *rq, const struct wish *x,
 {
     struct queue_reading reading;
     struct walk own;
-    struct walk *k = rq->overlay != NULL ? &own : (struct walk *)rq->client->pending;
+    struct walk *k = rq->overlay != NULL ? &own : (struct walk *)rq->client->run.pending;
     enum err r = OK;
     if (k == NULL) k = mem_new(sizeof *k);
-    if (rq->overlay != NULL || rq->client->pending == NULL) walk_init(k, x);
+    if (rq->overlay != NULL || rq->client->run.pending == NULL) walk_init(k, x);
     if (rq->overlay != NULL) {
         queue_view_begin(rq, &reading);
         r = walk_view(rq, k, x, &reading.view);
         queue_view_end(rq, &reading);
     } else {
-        rq->client->pending = &k->pending;
+        rq->client->run.pending = &k->pending;
         if (!k->is_done) r = walk_on(rq, k, x);
     }
     if (r == OK && (k->names.is_failed || k->last.is_failed)) {

@@ -75,7 +75,7 @@ static struct queue_channel *channel_of(struct push_sub *s)
 static bool has_room(struct push_sub *s)
 {
     const struct client *c = channel_of(s)->client;
-    return !c->closes_after_reply && c->link->output_bytes < BACKLOG_BYTES;
+    return !c->run.closes_after_reply && c->link->output_bytes < BACKLOG_BYTES;
 }
 
 static void put_json(struct buf *out, const struct delivery *d, enum format format)
@@ -107,7 +107,7 @@ static uint64_t deliver(struct push_sub *s, const struct delivery *d, uint64_t v
     struct client *c = ch->client;
     struct buf frame;
     buf_init(&frame);
-    struct resp_writer w = {.out = &frame, .proto = c->proto};
+    struct resp_writer w = {.out = &frame, .proto = c->settings.proto};
     resp_push(&w, 3);
     resp_bulk_str(&w, "message");
     resp_bulk(&w, ch->name);
@@ -151,15 +151,15 @@ static void queue_channel_subjects(struct subjects *s, struct slice name)
 
 static size_t prefetch_of(const struct env *env, const struct client *c)
 {
-    return c->queue_prefetch > 0 ? c->queue_prefetch : env->settings.queue_prefetch;
+    return c->queues.prefetch > 0 ? c->queues.prefetch : env->settings.queue_prefetch;
 }
 
 static void queue_subscribe(struct request *rq, struct slice name)
 {
     struct client *c = rq->client;
-    struct client_pushes *x = c->pushes;
+    struct client_pushes *x = c->queues.pushes;
     if (x == NULL) {
-        x = c->pushes = mem_new(sizeof *x);
+        x = c->queues.pushes = mem_new(sizeof *x);
         htab_init(&x->channels);
         x->push.prefetch = prefetch_of(rq->env, c);
     }
@@ -171,7 +171,7 @@ static void queue_subscribe(struct request *rq, struct slice name)
     ch->hash = hash;
     ch->env = rq->env;
     ch->client = c;
-    ch->format = c->format;
+    ch->format = c->settings.format;
     ch->database = c->database;
     ch->sub = (struct push_sub){.client = &x->push, .has_room = has_room, .deliver = deliver};
     STACK_PUSH(x->first, ch, next, prev);
@@ -181,7 +181,7 @@ static void queue_subscribe(struct request *rq, struct slice name)
 
 static void channel_end(struct queue_channel *ch, enum push_end end)
 {
-    struct client_pushes *x = ch->client->pushes;
+    struct client_pushes *x = ch->client->queues.pushes;
     push_unsubscribe(ch->env->db->queues, &ch->sub, end, ch->client->link->stream_sent);
     htab_remove(&x->channels, ch->hash, &ch->name);
     STACK_UNLINK(x->first, ch, next, prev);
@@ -190,24 +190,24 @@ static void channel_end(struct queue_channel *ch, enum push_end end)
 
 static void queue_unsubscribe(struct client *c, struct slice name)
 {
-    if (c->pushes == NULL) return;
-    struct queue_channel *ch = htab_find(&c->pushes->channels, hash_bytes(name), name);
+    if (c->queues.pushes == NULL) return;
+    struct queue_channel *ch = htab_find(&c->queues.pushes->channels, hash_bytes(name), name);
     if (ch != NULL) channel_end(ch, PUSH_ENDED);
 }
 
 static void queue_unsubscribe_all(struct client *c, bool is_lost)
 {
-    struct client_pushes *x = c->pushes;
+    struct client_pushes *x = c->queues.pushes;
     if (x == NULL) return;
     while (x->first != NULL) channel_end(x->first, is_lost ? PUSH_LOST : PUSH_ENDED);
     htab_fini(&x->channels);
-    c->pushes = NULL;
+    c->queues.pushes = NULL;
     mem_free(x);
 }
 
 static void push_client_gone(struct env *env, struct client *c)
 {
-    queue_unsubscribe_all(c, !env->is_stopping);
+    queue_unsubscribe_all(c, !env->server.is_stopping);
 }
 
 /* What it has not acknowledged is given back, uncounted. */
@@ -221,8 +221,8 @@ static void push_client_reset(struct env *env, struct client *c)
  * database that is selected now; here, that in which they are. */
 static bool push_user_changed(struct env *env, struct client *c)
 {
-    if (c->pushes == NULL) return true;
-    for (const struct queue_channel *ch = c->pushes->first; ch != NULL; ch = ch->next) {
+    if (c->queues.pushes == NULL) return true;
+    for (const struct queue_channel *ch = c->queues.pushes->first; ch != NULL; ch = ch->next) {
         if (!client_may_use(env, c, ch->database)) return false;
     }
     return true;
@@ -255,8 +255,8 @@ static enum err prefetch_run(struct request *rq)
 {
     struct client *c = rq->client;
     int64_t n = ((const struct prefetch *)rq->bound)->count;
-    c->queue_prefetch = (size_t)n;
-    if (c->pushes != NULL) c->pushes->push.prefetch = (size_t)n;
+    c->queues.prefetch = (size_t)n;
+    if (c->queues.pushes != NULL) c->queues.pushes->push.prefetch = (size_t)n;
     resp_simple(rq->w, "OK");
     return OK;
 }

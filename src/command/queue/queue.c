@@ -82,10 +82,10 @@ static void unsent_add(struct request *rq, const struct queue_dequeue *x)
 {
     struct client *c = rq->client;
     size_t bytes = 0;
-    while (c->unsent != NULL && c->unsent->end <= c->link->stream_sent) {
-        struct unsent *next = c->unsent->next;
-        mem_free(c->unsent);
-        c->unsent = next;
+    while (c->queues.unsent != NULL && c->queues.unsent->end <= c->link->stream_sent) {
+        struct unsent *next = c->queues.unsent->next;
+        mem_free(c->queues.unsent);
+        c->queues.unsent = next;
     }
     for (size_t i = 0; i < x->count; i++) bytes += x->items[i].queue.len;
     struct unsent *u = mem_alloc(sizeof *u + x->count * sizeof u->receipts[0] + bytes);
@@ -99,15 +99,15 @@ static void unsent_add(struct request *rq, const struct queue_dequeue *x)
         u->receipts[i].queue = slice_of(names, name.len);
         names += name.len;
     }
-    *(c->unsent != NULL ? &c->unsent_last->next : &c->unsent) = u;
-    c->unsent_last = u;
+    *(c->queues.unsent != NULL ? &c->queues.unsent_last->next : &c->queues.unsent) = u;
+    c->queues.unsent_last = u;
 }
 
 static void unsent_cut(struct client *c, uint64_t end)
 {
-    struct unsent **at = &c->unsent;
+    struct unsent **at = &c->queues.unsent;
     while (*at != NULL && (*at)->end <= end) {
-        c->unsent_last = *at;
+        c->queues.unsent_last = *at;
         at = &(*at)->next;
     }
 
@@ -120,9 +120,9 @@ static void unsent_cut(struct client *c, uint64_t end)
 
 static void unsent_end(struct env *env, struct client *c)
 {
-    while (c->unsent != NULL) {
-        struct unsent *u = c->unsent;
-        c->unsent = u->next;
+    while (c->queues.unsent != NULL) {
+        struct unsent *u = c->queues.unsent;
+        c->queues.unsent = u->next;
         for (size_t i = 0; u->end > c->link->stream_sent && i < u->count; i++) {
             queue_return(env->db->queues, u->database, &u->receipts[i]);
         }
@@ -132,12 +132,12 @@ static void unsent_end(struct env *env, struct client *c)
 
 static void unsent_reply_cut(struct client *c, uint64_t end)
 {
-    if (c->unsent != NULL) unsent_cut(c, end);
+    if (c->queues.unsent != NULL) unsent_cut(c, end);
 }
 
 static void unsent_reply_placed(struct client *c, uint64_t from, uint64_t end)
 {
-    for (struct unsent *u = c->unsent; u != NULL; u = u->next) {
+    for (struct unsent *u = c->queues.unsent; u != NULL; u = u->next) {
         if (u->end > from) u->end = end;
     }
 }
@@ -211,13 +211,13 @@ static void reply_messages(struct request *rq, const struct queue_dequeue *x)
 /* Keeps the place in the lines that it got the first time. */
 static enum err dequeue_block(struct request *rq, const struct dequeue *a)
 {
-    struct dequeue_pending *d = (struct dequeue_pending *)rq->client->pending;
+    struct dequeue_pending *d = (struct dequeue_pending *)rq->client->run.pending;
     if (d == NULL) {
         d = mem_new(sizeof *d);
         d->pending.free = dequeue_free;
         d->consumer = consumer_new(rq->env->db->queues, rq->client->database, a->names,
                                    a->name_count);
-        rq->client->pending = &d->pending;
+        rq->client->run.pending = &d->pending;
     }
     consumer_wait(d->consumer, rq->waiter);
     return client_block(rq, a->block_ms);
@@ -226,7 +226,7 @@ static enum err dequeue_block(struct request *rq, const struct dequeue *a)
 static enum err kv_dequeue_run(struct request *rq)
 {
     const struct dequeue *a = rq->bound;
-    const struct dequeue_pending *d = (const struct dequeue_pending *)rq->client->pending;
+    const struct dequeue_pending *d = (const struct dequeue_pending *)rq->client->run.pending;
     enum block_end end = client_block_end(rq->client);
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");

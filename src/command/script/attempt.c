@@ -45,7 +45,7 @@ static bool on_may(void *arg, struct slice *argv, size_t argc, bool *is_known)
 static void on_log(void *arg, int level, struct slice text)
 {
     const struct attempt *a = arg;
-    script_log(a->rq->env->scripts, level, text);
+    script_log(a->rq->env->families.scripts, level, text);
 }
 
 static bool on_goes_on(void *arg, size_t bytes)
@@ -154,7 +154,7 @@ static enum err ended(struct attempt *a, enum sandbox_end end, bool *is_long)
 enum err script_attempt(struct request *rq, const struct program *p, struct exec_counts **counts,
                         bool *is_long)
 {
-    struct scripts *x = rq->env->scripts;
+    struct scripts *x = rq->env->families.scripts;
     struct attempt a = {.rq = rq, .program = p, .mark = rq->w->out->len};
     struct sandbox_call call = {.name = p->name,
                                 .is_function = p->script == NULL,

@@ -113,10 +113,10 @@ static struct request inner_request(struct calling *c, const struct slice *argv,
 static enum err run(struct calling *c, struct request *inner)
 {
     struct client *client = inner->client;
-    struct pending *own = client->pending;
+    struct pending *own = client->run.pending;
     uint16_t database = client->database;
     uint64_t created = client->entered.created;
-    client->pending = NULL;
+    client->run.pending = NULL;
     client->database = c->database;
     client->entered.created = c->created;
     enum err r = permission_ask(inner);
@@ -130,7 +130,7 @@ static enum err run(struct calling *c, struct request *inner)
         c->database = client->database;
         c->created = client->entered.created;
     }
-    client->pending = own;
+    client->run.pending = own;
     client->database = database;
     client->entered.created = created;
     return r;
@@ -151,7 +151,7 @@ static void note(struct calling *c, const struct request *inner, const struct sl
     *(c->first == NULL ? &c->first : &c->newest->next) = done;
     c->newest = done;
     c->calls++;
-    inner->client->spent_us += done->took_us; /* the script took it */
+    inner->client->run.spent_us += done->took_us; /* the script took it */
 }
 
 static enum err must_end(struct calling *c, const struct request *inner, enum err r)
@@ -191,7 +191,7 @@ enum err calling_run(struct calling *c, const struct slice *argv, size_t argc, i
     if (c->calls == SCRIPT_CALLS_MAX) {
         return error_set(&c->error, ERR_LIMIT, "a script may run %d commands", SCRIPT_CALLS_MAX);
     }
-    c->rq->client->spent_us += observe_lap(c->rq->env);
+    c->rq->client->run.spent_us += observe_lap(c->rq->env);
     enum err r = find(c, &inner);
     bool is_found = r == OK;
     if (is_found) {

@@ -36,12 +36,12 @@ static size_t evaluating_bytes(const struct pending *p)
 
 static struct evaluating *evaluating_of(struct request *rq)
 {
-    struct evaluating *v = (struct evaluating *)rq->client->pending;
+    struct evaluating *v = (struct evaluating *)rq->client->run.pending;
     if (v != NULL) return v;
     v = mem_new(sizeof *v);
     v->base.free = evaluating_free;
     v->base.bytes = evaluating_bytes;
-    rq->client->pending = &v->base;
+    rq->client->run.pending = &v->base;
     return v;
 }
 
@@ -80,12 +80,12 @@ static enum err run_in_exec(struct request *rq, const struct program *p)
 enum err program_run(struct request *rq, const struct program *p)
 {
     if (rq->overlay != NULL) return run_in_exec(rq, p);
-    struct evaluating *v = (struct evaluating *)rq->client->pending;
+    struct evaluating *v = (struct evaluating *)rq->client->run.pending;
     struct exec_counts *counts = NULL;
     bool is_long = false;
     if (v != NULL && v->run != NULL) return long_step(rq, v->run);
     if (v == NULL) {
-        rq->env->scripts->calls++;
+        rq->env->families.scripts->calls++;
         is_long = was_long(p);
     } else {
         counts = v->counts;
@@ -147,13 +147,13 @@ static enum err run_script(struct request *rq, struct script *s, bool is_readonl
 static enum err eval(struct request *rq, bool is_readonly)
 {
     struct script *s = NULL;
-    enum err r = script_add(rq->env->scripts, what_runs(rq), &s, &rq->error);
+    enum err r = script_add(rq->env->families.scripts, what_runs(rq), &s, &rq->error);
     return r == OK ? run_script(rq, s, is_readonly) : r;
 }
 
 static enum err evalsha(struct request *rq, bool is_readonly)
 {
-    struct script *s = script_find(rq->env->scripts, what_runs(rq));
+    struct script *s = script_find(rq->env->families.scripts, what_runs(rq));
     if (s == NULL) {
         return error_set(&rq->error, ERR_NOSCRIPT, "No matching script. Please use EVAL.");
     }
@@ -208,7 +208,7 @@ static void open_scripts(struct env *env)
     RING_INIT(&x->newest, next, prev);
     htab_init(&x->by_sha);
     htab_init(&x->by_text);
-    env->scripts = x;
+    env->families.scripts = x;
     log_limit_init(&x->log_limit, SCRIPT_LOG_LINES);
     libraries_open(x);
     if (env->settings.script_time_ms == 0) env->settings.script_time_ms = 5000;
@@ -217,7 +217,7 @@ static void open_scripts(struct env *env)
 
 static void close_scripts(struct env *env)
 {
-    struct scripts *x = env->scripts;
+    struct scripts *x = env->families.scripts;
     long_fini(x);
     libraries_close(x);
     scripts_forget(x);
@@ -227,18 +227,18 @@ static void close_scripts(struct env *env)
     script_log_tick(x);
     log_limit_fini(&x->log_limit);
     mem_free(x);
-    env->scripts = NULL;
+    env->families.scripts = NULL;
 }
 
 static bool turn_scripts(struct env *env)
 {
-    long_turn(env->scripts);
+    long_turn(env->families.scripts);
     return false;
 }
 
 static void tick_scripts(struct env *env)
 {
-    script_log_tick(env->scripts);
+    script_log_tick(env->families.scripts);
 }
 
 const struct feature script_feature = {

@@ -468,7 +468,7 @@ static enum err stats_run(struct request *rq)
     struct rows libraries;
     struct rows functions;
     int64_t ms = 0;
-    const char *running = long_running(rq->env->scripts, true, &ms);
+    const char *running = long_running(rq->env->families.scripts, true, &ms);
     enum err r = rows_read(rq, false, &libraries);
     if (r == OK) r = rows_read(rq, true, &functions);
     if (r != OK) return r;
@@ -496,7 +496,7 @@ static enum err stats_run(struct request *rq)
 
 static enum err kill_run(struct request *rq)
 {
-    if (long_kill(rq->env->scripts, true) == 0) {
+    if (long_kill(rq->env->families.scripts, true) == 0) {
         return error_set(&rq->error, ERR_NOTBUSY, "No scripts in execution right now.");
     }
     resp_simple(rq->w, "OK");

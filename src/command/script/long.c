@@ -282,13 +282,13 @@ static void copy_program(struct long_run *run, const struct program *p)
 
 static struct worker *threads(struct env *env)
 {
-    struct scripts *x = env->scripts;
-    if (x->worker != NULL || env->wake == NULL) return x->worker;
+    struct scripts *x = env->families.scripts;
+    if (x->worker != NULL || env->server.wake == NULL) return x->worker;
     struct worker_options options = {.name = "script",
                                      .threads = THREADS,
                                      .nice = NICE,
-                                     .wake = env->wake,
-                                     .arg = env->wake_arg};
+                                     .wake = env->server.wake,
+                                     .arg = env->server.wake_arg};
     x->worker = worker_new(&options);
     return x->worker;
 }
@@ -312,7 +312,7 @@ static void try_begin(struct request *rq, struct long_run *run)
 
 enum err long_begin(struct request *rq, const struct program *p, struct long_run **out)
 {
-    struct scripts *x = rq->env->scripts;
+    struct scripts *x = rq->env->families.scripts;
     struct worker *worker = threads(rq->env);
     if (worker == NULL) {
         return error_set(&rq->error, ERR_LIMIT,
@@ -324,8 +324,8 @@ enum err long_begin(struct request *rq, const struct program *p, struct long_run
     struct long_run *run = mem_new(sizeof *run);
     run->scripts = x;
     run->sandbox = sandbox;
-    run->wake = rq->env->wake;
-    run->wake_arg = rq->env->wake_arg;
+    run->wake = rq->env->server.wake;
+    run->wake_arg = rq->env->server.wake_arg;
     run->max_us = rq->env->settings.script_time_ms * 1000;
     run->memory_max = rq->env->settings.script_memory_max;
     run->proto = rq->w->proto;
@@ -424,7 +424,7 @@ static enum err serve(struct request *rq, struct long_run *run)
 /* Something that it read has changed. */
 static enum err conflict(struct request *rq, struct long_run *run)
 {
-    rq->env->scripts->conflicts++;
+    rq->env->families.scripts->conflicts++;
     if (++run->tries == TRIES) {
         return error_set(&rq->error, ERR_TRYAGAIN,
                          "what the script read was changed by others while it ran, %d times",
@@ -438,7 +438,7 @@ static enum err conflict(struct request *rq, struct long_run *run)
     }
     MACHINE_MOVE(&long_machine, run, state, LONG_QUEUED);
     try_begin(rq, run);
-    worker_post(rq->env->scripts->worker, &run->job);
+    worker_post(rq->env->families.scripts->worker, &run->job);
     waiter_add(&run->waiting, rq->waiter);
     return ERR_WAIT;
 }

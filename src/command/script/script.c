@@ -8,7 +8,7 @@ ARGUMENTS(load_arguments, struct one_word, "script", ARG_WORD(struct one_word, w
 static enum err load_run(struct request *rq)
 {
     struct slice body = ((const struct one_word *)rq->bound)->word;
-    struct scripts *x = rq->env->scripts;
+    struct scripts *x = rq->env->families.scripts;
     struct script *s = NULL;
     int ref = 0;
     enum err r = script_add(x, body, &s, &rq->error);
@@ -32,7 +32,7 @@ static enum err exists_run(struct request *rq)
     const struct slices *sums = &((const struct many_words *)rq->bound)->words;
     resp_array(rq->w, sums->count);
     for (size_t i = 0; i < sums->count; i++) {
-        resp_int(rq->w, script_find(rq->env->scripts, sums->items[i]) != NULL);
+        resp_int(rq->w, script_find(rq->env->families.scripts, sums->items[i]) != NULL);
     }
     return OK;
 }
@@ -43,14 +43,14 @@ ARGUMENTS_WITH(flush_arguments, struct flush_words, "[ASYNC | SYNC]",
 
 static enum err flush_run(struct request *rq)
 {
-    scripts_forget(rq->env->scripts);
+    scripts_forget(rq->env->families.scripts);
     resp_simple(rq->w, "OK");
     return OK;
 }
 
 static enum err kill_run(struct request *rq)
 {
-    if (long_kill(rq->env->scripts, false) == 0) {
+    if (long_kill(rq->env->families.scripts, false) == 0) {
         return error_set(&rq->error, ERR_NOTBUSY, "No scripts in execution right now.");
     }
     resp_simple(rq->w, "OK");

@@ -21,10 +21,10 @@ static enum err id_run(struct request *rq)
 
 static enum err getname_run(struct request *rq)
 {
-    if (rq->client->name[0] == '\0') {
+    if (rq->client->settings.name[0] == '\0') {
         resp_nil(rq->w);
     } else {
-        resp_bulk_str(rq->w, rq->client->name);
+        resp_bulk_str(rq->w, rq->client->settings.name);
     }
     return OK;
 }
@@ -70,8 +70,9 @@ static enum err setinfo_run(struct request *rq)
 {
     const struct library *a = rq->bound;
     struct client *c = rq->client;
-    enum err r = a->name.data != NULL ? set_library(rq, "lib-name", a->name, c->lib_name)
-                                      : set_library(rq, "lib-ver", a->version, c->lib_version);
+    enum err r = a->name.data != NULL
+                     ? set_library(rq, "lib-name", a->name, c->settings.lib_name)
+                     : set_library(rq, "lib-ver", a->version, c->settings.lib_version);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
@@ -102,7 +103,7 @@ static enum err view_run(struct request *rq)
         resp_bulk_str(rq->w, view_is_tuples(rq->client) ? "tuples" : "plain");
         return OK;
     }
-    rq->client->view = a->view;
+    rq->client->settings.view = a->view;
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -174,7 +175,7 @@ static const struct argument_kind type_kind = {.read = read_type, .syntax = "<NO
 
 static enum err read_user(struct request *rq, const struct argument *a, struct slice word, void *to)
 {
-    const struct user *user = users_find(rq->env->users, word);
+    const struct user *user = users_find(rq->env->users.all, word);
     (void)a;
     memcpy(to, &user, sizeof user);
     if (user != NULL) return OK;
@@ -196,7 +197,7 @@ static enum err list_run(struct request *rq)
     const struct filter *f = rq->bound;
     struct env *env = rq->env;
     buf_clear(rq->scratch, SIZE_MAX);
-    for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+    for (const struct client *c = env->clients.list.next; c != &env->clients.list; c = c->next) {
         if (!filter_matches(f, c, rq->client)) continue;
         client_info_write(c, rq->scratch);
         buf_append_byte(rq->scratch, '\n');
@@ -237,10 +238,10 @@ static int64_t kill_matching(struct request *rq, const struct filter *f)
 {
     struct env *env = rq->env;
     int64_t killed = 0;
-    for (struct client *c = env->clients.next; c != &env->clients;) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list;) {
         struct client *next = c->next;
         bool is_it = filter_matches(f, c, rq->client);
-        if (is_it && c == rq->client) c->closes_after_reply = true;
+        if (is_it && c == rq->client) c->run.closes_after_reply = true;
         if (is_it && c != rq->client) c->ops->close(c);
         killed += is_it;
         c = next;

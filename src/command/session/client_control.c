@@ -16,8 +16,8 @@ static enum err reply_run(struct request *rq)
 {
     struct client *c = rq->client;
     const struct reply *a = rq->bound;
-    if (a->mode == REPLY_SKIP_NEXT && c->reply_mode == REPLY_OFF) return OK;
-    c->reply_mode = a->mode;
+    if (a->mode == REPLY_SKIP_NEXT && c->settings.reply_mode == REPLY_OFF) return OK;
+    c->settings.reply_mode = a->mode;
     if (a->mode == REPLY_ON) resp_simple(rq->w, "OK");
     return OK;
 }
@@ -60,7 +60,7 @@ static enum err unblock_run(struct request *rq)
     const struct unblock *a = rq->bound;
     struct env *env = rq->env;
     bool is_stopped = false;
-    for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+    for (struct client *c = env->clients.list.next; c != &env->clients.list; c = c->next) {
         if (c->id == (uint64_t)a->id) is_stopped = client_block_stop(c, a->is_error);
     }
     resp_int(rq->w, is_stopped);
@@ -79,10 +79,10 @@ static enum err exec_on_error_run(struct request *rq)
     static const char *const words[] = {
         [EXEC_OF_USER] = "user", [EXEC_ROLLBACK] = "rollback", [EXEC_CONTINUE] = "continue"};
     if (rq->argc == rq->words_before) {
-        resp_bulk_str(rq->w, words[rq->client->exec_on_error]);
+        resp_bulk_str(rq->w, words[rq->client->settings.exec_on_error]);
         return OK;
     }
-    rq->client->exec_on_error = ((const struct exec_choice *)rq->bound)->mode;
+    rq->client->settings.exec_on_error = ((const struct exec_choice *)rq->bound)->mode;
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -95,7 +95,7 @@ ARGUMENTS(no_evict_arguments, struct no_evict, "<ON | OFF>",
 
 static enum err no_evict_run(struct request *rq)
 {
-    rq->client->is_no_evict = ((const struct no_evict *)rq->bound)->is_on;
+    rq->client->settings.is_no_evict = ((const struct no_evict *)rq->bound)->is_on;
     resp_simple(rq->w, "OK");
     return OK;
 }

@@ -22,7 +22,8 @@ struct asked {
 static enum err find_target(struct request *rq, uint64_t id)
 {
     const struct client *me = rq->client;
-    for (const struct client *c = rq->env->clients.next; c != &rq->env->clients; c = c->next) {
+    for (const struct client *c = rq->env->clients.list.next; c != &rq->env->clients.list;
+         c = c->next) {
         if (c->id == id && (me->user->is_unlimited || c->user == me->user)) return OK;
     }
     return error_set(&rq->error, ERR_SYNTAX, "The client ID you want redirect to does not exist");

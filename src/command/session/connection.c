@@ -37,8 +37,8 @@ enum err client_set_name(struct request *rq, struct slice name)
 {
     enum err r = check_name(rq, name);
     if (r != OK) return r;
-    memcpy(rq->client->name, name.data, name.len);
-    rq->client->name[name.len] = '\0';
+    memcpy(rq->client->settings.name, name.data, name.len);
+    rq->client->settings.name[name.len] = '\0';
     return OK;
 }
 
@@ -112,7 +112,7 @@ static enum err hello_run(struct request *rq)
     if (r == OK && has_login) r = client_login(rq, a->user, a->password);
     if (r == OK && a->name.data != NULL) r = client_set_name(rq, a->name);
     if (r != OK) return r;
-    if (a->proto != 0) rq->client->proto = rq->w->proto = (int)a->proto;
+    if (a->proto != 0) rq->client->settings.proto = rq->w->proto = (int)a->proto;
     reply_hello(rq);
     return OK;
 }
@@ -144,7 +144,7 @@ ARGUMENTS(auth_arguments, struct auth, "[username] password",
 static enum err auth_run(struct request *rq)
 {
     const struct auth *a = rq->bound;
-    struct user *initial = users_default(rq->env->users);
+    struct user *initial = users_default(rq->env->users.all);
     bool has_name = a->user.data != NULL;
     if (!has_name && initial->is_nopass) { /* in Redis's words */
         return error_set(&rq->error, ERR_SYNTAX,
@@ -220,7 +220,7 @@ const struct command cmd_echo = {
 
 static enum err quit_run(struct request *rq)
 {
-    rq->client->closes_after_reply = true;
+    rq->client->run.closes_after_reply = true;
     client_reset(rq->client, rq->env);
     resp_simple(rq->w, "OK");
     return OK;
@@ -247,14 +247,14 @@ static enum err reset_run(struct request *rq)
     }
     c->database = 0;
     c->entered.created = 0;
-    c->proto = rq->w->proto = 2;
-    c->format = rq->env->settings.default_format;
-    c->name[0] = '\0';
-    c->reply_mode = REPLY_ON;
-    c->is_readonly = false;
-    c->view = VIEW_OF_USER;
-    c->exec_on_error = EXEC_OF_USER;
-    c->queue_prefetch = 0;
+    c->settings.proto = rq->w->proto = 2;
+    c->settings.format = rq->env->settings.default_format;
+    c->settings.name[0] = '\0';
+    c->settings.reply_mode = REPLY_ON;
+    c->settings.is_readonly = false;
+    c->settings.view = VIEW_OF_USER;
+    c->settings.exec_on_error = EXEC_OF_USER;
+    c->queues.prefetch = 0;
     client_login_default(c, rq->env);
     resp_simple(rq->w, "RESET");
     return OK;

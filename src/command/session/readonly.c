@@ -7,11 +7,11 @@
 static enum err set_readonly(struct request *rq, bool is_readonly)
 {
     struct env *env = rq->env;
-    if (env->nodes == NULL) {
+    if (env->node.known == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "This instance has cluster support disabled");
     }
-    rq->client->is_readonly = is_readonly;
-    if (is_readonly) env->following.is_wanted = true;
+    rq->client->settings.is_readonly = is_readonly;
+    if (is_readonly) env->node.following.is_wanted = true;
     resp_simple(rq->w, "OK");
     return OK;
 }

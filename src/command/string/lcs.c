@@ -111,7 +111,7 @@ static enum err lcs_begin(struct request *rq, struct lcs **out)
     struct lcs *l = mem_new(sizeof *l);
     l->pending.free = lcs_free;
     l->pending.bytes = lcs_bytes;
-    rq->client->pending = &l->pending;
+    rq->client->run.pending = &l->pending;
     buf_append(&l->a, a.data, a.len);
     buf_append(&l->b, b.data, b.len);
     l->row = mem_new_try((b.len + 1) * sizeof *l->row);
@@ -211,7 +211,7 @@ static enum err lcs_reply(struct request *rq, const struct lcs *l, const struct 
         return OK;
     }
     buf_init(&x.ranges);
-    x.w = (struct resp_writer){.out = &x.ranges, .proto = rq->client->proto};
+    x.w = (struct resp_writer){.out = &x.ranges, .proto = rq->client->settings.proto};
     if (o->with_ranges) {
         walk_back(l, &x, NULL);
         resp_map(rq->w, 2);
@@ -233,7 +233,7 @@ static enum err lcs_reply(struct request *rq, const struct lcs *l, const struct 
 static enum err lcs_run(struct request *rq)
 {
     const struct lcs_words *x = rq->bound;
-    struct lcs *l = (struct lcs *)rq->client->pending;
+    struct lcs *l = (struct lcs *)rq->client->run.pending;
     struct lcs_options o;
     enum err r = OK;
     if (l == NULL) {

@@ -230,7 +230,7 @@ static enum err scan_page(struct request *rq, const struct scan_words *s, struct
     struct slice key = {0};
     int64_t rows = 0;
     size_t matched = 0; /* bytes */
-    struct resp_writer w = {.out = names, .proto = rq->client->proto};
+    struct resp_writer w = {.out = names, .proto = rq->client->settings.proto};
     struct slice last = {0};
     k->is_undivided = true;
     enum err r = walk_open(rq, k);
@@ -322,7 +322,7 @@ ARGUMENTS(keys_arguments, struct keys_words, "pattern",
 
 static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done)
 {
-    struct resp_writer w = {.out = &k->names, .proto = rq->client->proto};
+    struct resp_writer w = {.out = &k->names, .proto = rq->client->settings.proto};
     size_t matched = 0; /* bytes */
     k->glob.pattern = ((const struct keys_words *)rq->bound)->pattern;
     for (unsigned i = 0;; i++) {
@@ -349,7 +349,7 @@ static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done
 
 static enum err keys_run(struct request *rq)
 {
-    struct keys_walk *k = (struct keys_walk *)rq->client->pending;
+    struct keys_walk *k = (struct keys_walk *)rq->client->run.pending;
     const struct keys_words *a = rq->bound;
     bool is_done = false;
     enum err r = OK;
@@ -357,7 +357,7 @@ static enum err keys_run(struct request *rq)
         k = mem_new(sizeof *k);
         glob_init(&k->glob, a->pattern, false);
         k->pending.free = keys_free;
-        rq->client->pending = &k->pending;
+        rq->client->run.pending = &k->pending;
         walk_start(rq, &k->walk, a->pattern, slice_of(NULL, 0));
         r = walk_open(rq, &k->walk);
     }

@@ -74,14 +74,14 @@ static void start(struct mbench *t)
     options.engine.txn_bytes_max = 100000;
     if (db_open(&options, &db, &e) != OK) fail_msg("%s", e.text);
     t->env = (struct env){.db = db,
-                          .about = {.version = "1.2.3", .config_file = "", .executable = ""},
+                          .server.about = {.version = "1.2.3", .config_file = "", .executable = ""},
                           .settings = {.queue_prefetch = 16,
                                        .databases = 16,
                                        .clients_max = 100,
                                        .tracks_latency = true,
                                        .backup_dir = "/proc/nowhere"}};
-    t->env.clients.next = t->env.clients.prev = &t->env.clients;
-    t->env.about.started_ms = 1700000000123;
+    t->env.clients.list.next = t->env.clients.list.prev = &t->env.clients.list;
+    t->env.server.about.started_ms = 1700000000123;
     command_init(&t->env);
     t->link = (struct link){.fd = -1};
     client_init(&t->client, &t->env, &t->link, &client_ops);
@@ -195,8 +195,8 @@ void mbench_user(struct mbench *t, const char *rules)
         assert_true(count < WORDS_MAX);
         words[count++] = slice_str(word);
     }
-    if (users_set(t->env.users, name, words, count, &e) != OK) fail_msg("%s", e.text);
-    client_become(&t->other, users_find(t->env.users, name));
+    if (users_set(t->env.users.all, name, words, count, &e) != OK) fail_msg("%s", e.text);
+    client_become(&t->other, users_find(t->env.users.all, name));
 }
 
 /* ---- what is told ---- */

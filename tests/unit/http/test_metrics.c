@@ -72,8 +72,8 @@ static void figures_of_clients_are_those_of_the_env(void **state)
     mbench_open(&t);
     t.env.stats.net = (struct net_counts){
         .connections = 11, .rejected = 12, .in_bytes = 13, .out_bytes = 14, .handshakes = 15};
-    t.env.client_count = 16;
-    t.env.waiting_count = 17;
+    t.env.clients.count = 16;
+    t.env.clients.waiting = 17;
     t.env.settings.memory_clients_max = 18;
     t.env.memory.clients = 19;
     t.env.stats.evicted_clients = 20;
@@ -84,7 +84,7 @@ static void figures_of_clients_are_those_of_the_env(void **state)
                              .connections = 22,
                              .handshakes = 23,
                              .reload_failures = 24};
-    t.env.tls = &tls;
+    t.env.server.tls = &tls;
     struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, "tupled_connections_total") == 11);
     assert_true(parsed_value(&p, "tupled_connections_rejected_total") == 12);
@@ -105,7 +105,7 @@ static void figures_of_clients_are_those_of_the_env(void **state)
         parsed_value(&p, "tupled_tls_certificate_end_time_seconds{certificate=\"server\"}") == 2e9);
     assert_false(parsed_has(&p, "tupled_tls_certificate_end_time_seconds{certificate=\"ca\"}"));
     parsed_free(&p);
-    t.env.client_count = t.env.waiting_count = 0;
+    t.env.clients.count = t.env.clients.waiting = 0;
     mbench_close(&t);
 }
 
@@ -649,7 +649,7 @@ static int print_example(bool is_openmetrics)
     struct mbench t;
     struct tls_status tls = {.is_on = true, .cert_not_after_s = 2000000000, .ca_not_after_s = 1};
     mbench_open(&t);
-    t.env.tls = &tls;
+    t.env.server.tls = &tls;
     t.env.settings.memory_clients_max = 1 << 20;
     mbench_say(&t, "KV.DB", "CREATE", "shop", "MAXBYTES", "9999", "MAXENTRIES", "99", "RATE", "999",
                NULL);

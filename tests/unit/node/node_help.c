@@ -30,7 +30,8 @@ void nodes_user(struct nodes_bench *t, const char *name, const char *rules)
     char text[128];
     (void)snprintf(text, sizeof text, "%s", rules);
     size_t count = nodes_split(text, words, 8);
-    if (users_set(t->env.users, slice_str(name), words, count, &e) != OK) fail_msg("%s", e.text);
+    if (users_set(t->env.users.all, slice_str(name), words, count, &e) != OK)
+        fail_msg("%s", e.text);
 }
 
 int nodes_enter(void **state)
@@ -39,7 +40,7 @@ int nodes_enter(void **state)
     struct nodes_known *known = &bench.node.known;
     log_set_level(LOG_LEVEL_NOTHING);
     clock_set_fake_ms(1700000000000);
-    bench = (struct nodes_bench){.env = {.users = users_new(&catalog, NULL, NULL)}};
+    bench = (struct nodes_bench){.env = {.users.all = users_new(&catalog, NULL, NULL)}};
     node_init(&bench.node, NULL, &bench.env);
     (void)snprintf(known->name, sizeof known->name, "n1");
     (void)snprintf(known->address, sizeof known->address, "[::1]:6379");
@@ -47,8 +48,8 @@ int nodes_enter(void **state)
         .name = "n2", .address = "10.0.0.2:6380", .sentinel_port = 26379, .is_up = true};
     known->others[1] = (struct node_other){.name = "n3", .address = "10.0.0.3:6381"};
     known->other_count = 2;
-    bench.env.node = &bench.node;
-    bench.env.nodes = known;
+    bench.env.node.self = &bench.node;
+    bench.env.node.known = known;
     nodes_user(&bench, "bob", "on >secret");
     *state = &bench;
     return 0;
@@ -58,7 +59,7 @@ int nodes_leave(void **state)
 {
     struct nodes_bench *t = *state;
     node_fini(&t->node);
-    users_free(t->env.users);
+    users_free(t->env.users.all);
     buf_fini(&t->out);
     clock_set_fake_ms(0);
     return 0;

@@ -30,7 +30,7 @@ static int enter(void **state)
     (void)nodes_enter(state);
     struct nodes_bench *t = *state;
     o = (struct offering){.t = t, .link = {.fd = -1, .address = "10.0.0.9:1"}};
-    o.client = (struct client){.id = 77, .link = &o.link, .proto = 2};
+    o.client = (struct client){.id = 77, .link = &o.link, .settings.proto = 2};
     o.w = (struct resp_writer){.out = &t->out, .proto = 2};
     memset(t->node.secret, 5, sizeof t->node.secret);
     memset(o.link.channel, 9, sizeof o.link.channel);
@@ -119,13 +119,13 @@ static void a_client_is_taken_with_all_that_is_known_of_it(void **state)
     assert_true(o.link.is_local);
     assert_true(o.link.is_unix);
     assert_false(o.link.is_tls);
-    assert_ptr_equal(o.client.user, users_find(o.t->env.users, slice_str("bob")));
+    assert_ptr_equal(o.client.user, users_find(o.t->env.users.all, slice_str("bob")));
     assert_int_equal(o.client.id, 4711);
-    assert_int_equal(o.client.proto, 3);
-    assert_string_equal(o.client.name, "worker");
-    assert_string_equal(o.client.lib_name, "lib");
-    assert_string_equal(o.client.lib_version, "1.0");
-    assert_int_equal(o.client.view, VIEW_TUPLES);
+    assert_int_equal(o.client.settings.proto, 3);
+    assert_string_equal(o.client.settings.name, "worker");
+    assert_string_equal(o.client.settings.lib_name, "lib");
+    assert_string_equal(o.client.settings.lib_version, "1.0");
+    assert_int_equal(o.client.settings.view, VIEW_TUPLES);
     assert_null(o.offer);
 }
 
@@ -216,7 +216,7 @@ static void long_words_are_cut(void **state)
     (void)pass("standby", 9, words, 5 + 300 + 11);
     nodes_replied(o.t, "+OK\r\n");
     assert_int_equal(strlen(o.link.address), LINK_ADDRESS_MAX - 1);
-    assert_int_equal(o.client.proto, 2);
+    assert_int_equal(o.client.settings.proto, 2);
     assert_int_equal(o.client.id, 77);
 }
 

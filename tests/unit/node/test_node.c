@@ -61,7 +61,7 @@ static void the_leaders_address_is_that_of_who_may_answer(void **state)
     assert_string_equal(node_leader_address(&t->node), "10.0.0.2:6380");
     node_lead(&t->node);
     assert_string_equal(node_leader_address(&t->node), "[::1]:6379");
-    t->env.serving.is_mute = true;
+    t->env.node.serving.is_mute = true;
     assert_string_equal(node_leader_address(&t->node), "");
 }
 
@@ -167,7 +167,7 @@ static void a_client_waits_until_users_are_known(void **state)
     t->node.leader_wait_ms = 100;
     assert_int_equal(node_await_users(&t->node, &p, &w, &e), OK);
     assert_null(w.next);
-    t->env.users_are_awaited = true;
+    t->env.users.are_awaited = true;
     assert_int_equal(node_await_users(&t->node, &p, &w, &e), ERR_WAIT);
     waiter_cancel(&w);
     clock_set_fake_ms(START_MS + 99);
@@ -178,7 +178,7 @@ static void a_client_waits_until_users_are_known(void **state)
     assert_string_equal(e.text, "the users are not known yet: PostgreSQL has not said them");
     assert_null(w.next);
     assert_int_equal(p.begun_us, 0);
-    t->env.users_are_awaited = false;
+    t->env.users.are_awaited = false;
     assert_int_equal(node_await_users(&t->node, &p, &w, &e), OK);
 }
 

@@ -92,7 +92,7 @@ static void the_leaders_address_is_told_by_the_masters_name(void **state)
     says("SENTINEL GET-MASTER-ADDR-BY-NAME mymaste", "*-1\r\n");
     node_lead(&x.t->node);
     says("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster", "*2\r\n$3\r\n::1\r\n$4\r\n6379\r\n");
-    x.t->env.serving.is_mute = true; /* its lease is over */
+    x.t->env.node.serving.is_mute = true; /* its lease is over */
     says("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster", "*-1\r\n");
 }
 
@@ -163,8 +163,8 @@ static void a_quorum_is_there_while_a_node_leads(void **state)
     (void)snprintf(x.t->node.known.cause, NODES_NOTICE_BYTES, "why");
     says("SENTINEL CKQUORUM mymaster", "-NOQUORUM no node leads: why\r\n");
     x.t->node.known.cause[0] = '\0';
-    x.t->env.serving.is_stuck = true;
-    (void)snprintf(x.t->env.serving.why.text, ERROR_TEXT_BYTES, "it is late");
+    x.t->env.node.serving.is_stuck = true;
+    (void)snprintf(x.t->env.node.serving.why.text, ERROR_TEXT_BYTES, "it is late");
     says("SENTINEL CKQUORUM mymaster", "-NOQUORUM it is late\r\n");
 }
 
@@ -219,7 +219,7 @@ static void with_one_it_must_be_said(void **state)
 
 static void before_users_are_known_none_may(void **state)
 {
-    x.t->env.users_are_awaited = true;
+    x.t->env.users.are_awaited = true;
     x.c.is_early = true;
     x.c.is_known = false;
     sentinel_let_in(&x.c);
@@ -227,7 +227,7 @@ static void before_users_are_known_none_may(void **state)
     says_with("PING", "-TRYAGAIN the users are not known yet");
     says_with("AUTH bob secret", "-TRYAGAIN the users are not known yet");
     says_with("HELLO 2", "-TRYAGAIN the users are not known yet");
-    x.t->env.users_are_awaited = false;
+    x.t->env.users.are_awaited = false;
     sentinel_let_in(&x.c);
     says("PING", "+PONG\r\n");
     /* Once: who has said AUTH since is not let in anew. */

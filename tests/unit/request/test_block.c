@@ -45,7 +45,7 @@ static void open_bench(struct bench *t)
     assert_non_null(mkdtemp(t->dir));
     struct db_options options = small_db(t->dir);
     assert_int_equal(db_open(&options, &t->env.db, &e), OK);
-    t->env.clients.next = t->env.clients.prev = &t->env.clients;
+    t->env.clients.list.next = t->env.clients.list.prev = &t->env.clients.list;
     command_init(&t->env);
     for (int i = 0; i < CLIENTS; i++) {
         t->c[i].waiter.ready = on_ready;

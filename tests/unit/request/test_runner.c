@@ -44,8 +44,8 @@ static int leave(void **state)
 static void is(enum runner_state wanted)
 {
     assert_int_equal(runner.state, wanted);
-    assert_int_equal(client.is_waiting, wanted == RUNNER_PARKED);
-    assert_int_equal(env.waiting_count, wanted == RUNNER_PARKED);
+    assert_int_equal(client.run.is_waiting, wanted == RUNNER_PARKED);
+    assert_int_equal(env.clients.waiting, wanted == RUNNER_PARKED);
 }
 
 static void a_command_with_a_reply_leaves_it_free(void **state)

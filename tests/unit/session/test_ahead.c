@@ -28,7 +28,8 @@ static int begin(void **state)
 static int enter(void **state)
 {
     (void)state;
-    client = (struct client){.user = users_default(env.users), .view = VIEW_PLAIN, .proto = 2};
+    client = (struct client){.user = users_default(env.users.all),
+                             .settings = {.view = VIEW_PLAIN, .proto = 2}};
     resp_reader_init(&reader, 1 << 20);
     env.db->backend->is_far = true;
     return 0;

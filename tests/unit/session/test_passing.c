@@ -26,10 +26,10 @@ static int enter(void **state)
 {
     (void)nodes_enter(state);
     t = *state;
-    t->env.stands_by = true;
+    t->env.node.stands_by = true;
     t->node.leader_wait_ms = 500;
     shared = (struct sessions){.env = &t->env};
-    x = (struct session){.shared = &shared, .client = {.user = users_default(t->env.users)}};
+    x = (struct session){.shared = &shared, .client = {.user = users_default(t->env.users.all)}};
     runner_init(&x.runner, &t->env, &x.client, on_ready);
     return 0;
 }
@@ -75,7 +75,7 @@ static void no_leader_changes_nothing_for_data(void **state)
 
 static void a_node_that_leads_keeps_all(void **state)
 {
-    t->env.stands_by = false;
+    t->env.node.stands_by = false;
     assert_false(goes("GET a"));
     assert_false(goes("MULTI"));
 }
@@ -91,7 +91,7 @@ static void who_has_not_logged_in_stays_here(void **state)
 static void after_readonly_reads_stay_here(void **state)
 {
     nodes_follow(t, 1);
-    x.client.is_readonly = true;
+    x.client.settings.is_readonly = true;
     assert_false(goes("GET a"));
     assert_true(goes("SET a 1"));
 }
@@ -114,7 +114,7 @@ static void a_client_waits_for_the_users(void **state)
 {
     assert_true(passing_knows_users(&x));
     assert_false(runner_is_parked(&x.runner));
-    t->env.users_are_awaited = true;
+    t->env.users.are_awaited = true;
     assert_false(passing_knows_users(&x));
     assert_true(runner_is_parked(&x.runner));
     node_tick(&t->node); /* it looks again */
@@ -124,7 +124,7 @@ static void a_client_waits_for_the_users(void **state)
     node_tick(&t->node);
     assert_true(passing_knows_users(&x)); /* too long: its command is run, and told */
     assert_false(runner_is_parked(&x.runner));
-    t->env.users_are_awaited = false;
+    t->env.users.are_awaited = false;
     assert_true(passing_knows_users(&x));
 }
 
