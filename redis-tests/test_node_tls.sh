@@ -37,9 +37,9 @@ check "the client is shown as it came" grep -q "laddr=127.0.0.1:${node_port[2]}"
 head -c 3000000 /dev/urandom >"$scratch/large"
 same "3 MB go in" OK "$(node 2 -x SET large <"$scratch/large")"
 check "... and out" cmp -s <(node 2 GET large | head -c 3000000) "$scratch/large"
-for ((i = 0; i < 3000; i++)); do echo "INCR n"; done | timeout 60 redis-cli -p "${node_port[2]}" | tail -n 1 >"$scratch/n"
+for ((i = 0; i < 3000; i++)); do echo "INCR n"; done | timeout 250 redis-cli -p "${node_port[2]}" | tail -n 1 >"$scratch/n"
 same "3,000 commands in a row" 3000 "$(<"$scratch/n")"
-timeout 60 redis-benchmark -p "${node_port[2]}" -c 50 -n 2000 -t set,get -q >"$scratch/many" 2>&1
+timeout 250 redis-benchmark -p "${node_port[2]}" -c 50 -n 2000 -t set,get -q >"$scratch/many" 2>&1
 check "50 clients at once" grep -q 'GET: ' "$scratch/many"
 
 # ---- who may not -----------------------------------------------------------------------------------

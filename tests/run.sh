@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the tests, one program after another, and ends with the line
+# Runs the tests, some programs at a time, and ends with the line
 #     N passed, N failed, N skipped
 # Usage: tests/run.sh [unit|model|sim|fuzz|redis|tools|crash|late|postgres|clients]... [-- substring of a path]
 #   without words: unit model sim fuzz tools redis late postgres. `make test` builds what it runs.
@@ -142,66 +142,33 @@ wanted() {
     [[ $1 == *"$filter"* ]]
 }
 
-# c_programs <source>...: the cmocka program of each source.
-c_programs() {
-    local src
-    for src in "$@"; do
-        wanted "$src" || continue
-        run "$src" "$root/build/$flavour/${src%.c}"
-        [ "$flavour" = asan ] || continue
-        if head -n 5 "$src" | grep -q 'tsan: yes'; then
-            run "$src (tsan)" "${plain[@]}" "$root/build/tsan/${src%.c}"
-        elif head -n 5 "$src" | grep -q 'tsan server: yes'; then
-            TUPLED_ASAN_BIN=$root/build/tsan/tupled run "$src (tsan)" "${plain[@]}" "$root/build/$flavour/${src%.c}"
-        fi
-    done
+# c_program <source>: the cmocka program of it, which may be run again with TSan.
+c_program() {
+    run "$1" "$root/build/$flavour/${1%.c}"
+    [ "$flavour" = asan ] || return
+    if head -n 5 "$1" | grep -q 'tsan: yes'; then
+        run "$1 (tsan)" "${plain[@]}" "$root/build/tsan/${1%.c}"
+    elif head -n 5 "$1" | grep -q 'tsan server: yes'; then
+        TUPLED_ASAN_BIN=$root/build/tsan/tupled run "$1 (tsan)" "${plain[@]}" "$root/build/$flavour/${1%.c}"
+    fi
 }
 
-fuzz_wanted() {
-    ! wanted "$1" || fuzz_program "$1"
+# Jobs (below): a program or script with what it needs.
+script() {
+    [ ! -x "$1" ] || run "$1" "$root/$1"
 }
 
-# Tests with servers: the scripts one after the other, and the programs. Not more at a time: some look at a clock,
-# and scripts share what they install.
-redis_stream() {
-    case $1 in
-    scripts) scripts redis-tests/test_*.sh ;;
-    programs) c_programs redis-tests/test_*.c ;;
-    esac
+late_program() {
+    TUPLED_ASAN_BIN=$root/build/asan/tupled-late run "$1 (late)" "$root/build/asan/${1%.c}"
 }
 
-# side_by_side <function> <source>...: calls it for each, in as many processes as half the cores, or $least; what
-# they print comes in turn.
-side_by_side() {
-    local what=$1 workers=$(($(nproc) / 2)) k i counts pids=()
-    shift
-    [ "$workers" -gt "${least:-1}" ] || workers=${least:-1}
-    for ((k = 0; k < workers; k++)); do
-        (
-            trap - EXIT
-            out=$scratch/out.$k passed=0 failed=0 skipped=0
-            for ((i = k + 1; i <= $#; i += workers)); do "$what" "${!i}"; done
-            echo "$passed $failed $skipped" >"$scratch/counts.$k"
-        ) >"$scratch/said.$k" 2>&1 &
-        pids+=($!)
-    done
-    wait "${pids[@]}"
-    for ((k = 0; k < workers; k++)); do
-        cat "$scratch/said.$k"
-        counts='0 1 0'
-        [ ! -f "$scratch/counts.$k" ] || counts=$(<"$scratch/counts.$k")
-        rm -f "$scratch/counts.$k"
-        read -r ok bad skip <<<"$counts"
-        passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-    done
+late_script() {
+    TUPLED_ASAN_BIN=$root/build/asan/tupled-late run "$1 (late)" "$root/$1"
 }
 
-scripts() {
-    local script
-    for script in "$@"; do
-        wanted "$script" || continue
-        if [ -x "$script" ]; then run "$script" "$root/$script"; fi
-    done
+on_postgres() {
+    TUPLED_BIN=$root/tests/postgres/tupled_release.sh TUPLED_ASAN_BIN=$root/tests/postgres/tupled_asan.sh \
+        run "$1 (postgres)" "$root/build/asan/${1%.c}"
 }
 
 # fuzz_program <source>: new inputs go to the scratch directory; what breaks it is kept in build/fuzz.
@@ -228,12 +195,8 @@ fuzz_program() {
     report "$src" 0 1 0 $((SECONDS - start)) "$(status_text "$status")"
 }
 
-on_postgres() {
-    run "$1 (postgres)" "$root/build/asan/${1%.c}"
-}
-
-# Those of redis-tests that mean the same there.
-postgres_programs() {
+# Those of redis-tests that mean the same there. The server is started for all of them; pg_remove ends it.
+postgres_jobs() {
     local name src short='commands_kv commands_atomic transactions idem queue index watch crash_queue search search_state backup'
     . tests/postgres/server.sh
     if ! pg_can; then
@@ -241,23 +204,67 @@ postgres_programs() {
         skipped=$((skipped + 1))
         return
     fi
+    has_postgres=yes
     if ! pg_start; then
         failed=$((failed + 1))
-        pg_remove
         return
     fi
     export PG_SOCKET=$pg_dir PG_PSQL=$pg_bin/psql
-    export TUPLED_BIN=$root/tests/postgres/tupled_release.sh TUPLED_ASAN_BIN=$root/tests/postgres/tupled_asan.sh
-    local sources=()
     for src in redis-tests/test_*.c; do
         name=$(basename "$src" .c) name=${name#test_}
-        wanted "$src" || continue
         if [ -z "${TUPLED_LONG:-}" ] && [[ " $short " != *" $name "* ]] && [ -z "$filter" ]; then continue; fi
-        ! grep -q "^$name " tests/postgres/local_only.txt || continue
-        sources+=("$src")
+        grep -q "^$name " tests/postgres/local_only.txt || job on_postgres "$src"
     done
-    side_by_side on_postgres "${sources[@]}"
-    pg_remove
+}
+
+# job <function> <source>...: each is to be run, when it is wanted.
+job() {
+    local what=$1 src
+    shift
+    for src in "$@"; do
+        if wanted "$src"; then echo "$what $src" >>"$scratch/jobs"; fi
+    done
+}
+
+# next_job: the next one that no worker has begun; false when there is none.
+next_job() {
+    local line
+    {
+        flock 9
+        read -r line <"$scratch/next"
+        echo $((line + 1)) >"$scratch/next"
+    } 9>"$scratch/lock"
+    read -r what src < <(sed -n "${line}p" "$scratch/jobs")
+    [ -n "$what" ]
+}
+
+# worker <number>: runs jobs until there are no more. What is said of one is printed when it is over.
+worker() {
+    local what src
+    trap - EXIT
+    out=$scratch/out.$1 passed=0 failed=0 skipped=0
+    while next_job; do
+        "$what" "$src" >"$out.said" 2>&1
+        { flock 9 && cat "$out.said"; } 9>"$scratch/lock"
+    done
+    echo "$passed $failed $skipped" >"$scratch/counts.$1"
+}
+
+# As many at a time as there are cores, and at least three: they wait more than they work.
+run_jobs() {
+    local workers k counts
+    workers=$(nproc)
+    [ "$workers" -ge 3 ] || workers=3
+    [ -f "$scratch/jobs" ] || return
+    echo 1 >"$scratch/next"
+    for ((k = 0; k < workers; k++)); do worker "$k" & done
+    wait
+    for ((k = 0; k < workers; k++)); do
+        counts='0 1 0'
+        [ ! -f "$scratch/counts.$k" ] || counts=$(<"$scratch/counts.$k")
+        read -r ok bad skip <<<"$counts"
+        passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    done
 }
 
 groups=()
@@ -272,35 +279,36 @@ while [ $# -gt 0 ]; do
 done
 [ ${#groups[@]} -gt 0 ] || groups=(unit model sim fuzz tools redis late postgres)
 
-for group in "${groups[@]}"; do
+# What takes long is begun first.
+has_postgres=''
+for group in model sim clients redis crash late postgres unit tools fuzz; do
+    [[ " ${groups[*]} " == *" $group "* ]] || continue
     case $group in
-    unit) least=2 side_by_side c_programs tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
-    model) scripts tests/model/run.sh ;;
-    sim) c_programs tests/sim/sim_*.c ;;
-    fuzz)
-        least=2 side_by_side fuzz_wanted tests/fuzz/fuzz_*.c
+    model) job script tests/model/run.sh ;;
+    sim) job c_program tests/sim/sim_*.c ;;
+    redis)
+        job script redis-tests/test_*.sh
+        job c_program redis-tests/test_*.c
         ;;
-    tools) scripts tools/*_test.sh ;;
-    redis) least=2 side_by_side redis_stream programs scripts ;; # they wait more than they work
     crash)
-        scripts redis-tests/test_crash*.sh
-        c_programs redis-tests/test_crash*.c
+        job script redis-tests/test_crash*.sh
+        job c_program redis-tests/test_crash*.c
         ;;
-    clients) scripts redis-tests/clients_*.sh ;;
-    postgres) postgres_programs ;;
+    clients) job script redis-tests/clients_*.sh ;;
     late)
-        export TUPLED_ASAN_BIN=$root/build/asan/tupled-late
+        for name in rest rest_typed connect; do job late_script "redis-tests/test_$name.sh"; done
         for name in commands_kv commands_atomic commands_range transactions idem queue http_api; do
-            wanted "redis-tests/test_$name.c" || continue
-            run "redis-tests/test_$name.c (late)" "$root/build/asan/redis-tests/test_$name"
-        done
-        for name in rest rest_typed connect; do
-            wanted "redis-tests/test_$name.sh" || continue
-            run "redis-tests/test_$name.sh (late)" "$root/redis-tests/test_$name.sh"
+            job late_program "redis-tests/test_$name.c"
         done
         ;;
+    postgres) postgres_jobs ;;
+    unit) job c_program tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
+    tools) job script tools/*_test.sh ;;
+    fuzz) job fuzz_program tests/fuzz/fuzz_*.c ;;
     esac
 done
+run_jobs
+[ -z "$has_postgres" ] || pg_remove
 
 # A run that ran nothing has shown nothing.
 if [ $((passed + failed + skipped)) -eq 0 ]; then

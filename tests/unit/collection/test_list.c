@@ -347,10 +347,10 @@ static void insert_thousands(bool at_head, unsigned length, unsigned pivot, unsi
 static void thousands_fit_at_one_place_of_a_short_list(void **state)
 {
     (void)state;
-    insert_thousands(true, 200, 100, 3000);
-    insert_thousands(false, 200, 100, 3000);
-    insert_thousands(false, 200, 195, 3000); /* fewer than 64 are behind it */
-    insert_thousands(true, 200, 199, 3000);
+    insert_thousands(true, 200, 100, 1200);
+    insert_thousands(false, 200, 100, 1200);
+    insert_thousands(false, 200, 195, 1200); /* fewer than 64 are behind it */
+    insert_thousands(true, 200, 199, 1200);
     insert_thousands(true, 200, 0, 200);
     insert_thousands(false, 200, 199, 200);
 }
