@@ -1,5 +1,5 @@
 #!/bin/bash
-# tupledctl export and import of hashes, lists, sets and sorted sets (docs/export.md): small ones and large ones, in
+# tupledctl export and import of hashes, lists, sets, sorted sets and streams (docs/export.md): small ones and large ones, in
 # both formats, while they change, and imports that are killed.
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/imports.sh"
@@ -80,6 +80,18 @@ def fill(suffix, count):
     c.do("ZADD", "zset" + suffix, *[w for i, n in enumerate(names) for w in (scores[i % len(scores)], n)])
 fill("", 6)
 fill(".spread", 300)
+for i in range(7000):
+    c.send("XADD", "stream", b"%d-1" % (i + 1), odd[i % len(odd)], i, "n", odd[(i + 1) % len(odd)])
+for i in range(7000):
+    c.read()
+c.do("XDEL", "stream", "3-1", "7000-1")
+c.do("XGROUP", "CREATE", "stream", b"\xff group", 0)
+c.do("XREADGROUP", "GROUP", b"\xff group", "ann", "COUNT", 6000, "STREAMS", "stream", ">")
+c.do("XREADGROUP", "GROUP", b"\xff group", b"", "COUNT", 5, "STREAMS", "stream", ">")
+c.do("XREADGROUP", "GROUP", b"\xff group", "ann", "COUNT", 5, "STREAMS", "stream", 0)
+c.do("XACK", "stream", b"\xff group", "4-1")
+c.do("XGROUP", "CREATE", "bare", "group", "$", "MKSTREAM")
+c.do("XGROUP", "CREATECONSUMER", "bare", "group", "idle")
 c.do("SADD", "integers", 1, 2, 3)
 c.do("PEXPIREAT", "hash", 4000000000000)
 c.do("PEXPIREAT", "list.spread", 4000000000001)
@@ -112,7 +124,7 @@ rest() {
 }
 rest >"$scratch/rest"
 digest=$(ctl digest)
-same "there are keys of all kinds" 15 "$(wc -l <"$scratch/state.0")"
+same "there are keys of all kinds" 17 "$(wc -l <"$scratch/state.0")"
 for format in jsonl msgpack; do
     check "$format: an export of all" ctl export --all --format "$format" -o "$scratch/all.$format"
     check "... of which nothing is wrong" ctl import --dry-run "$scratch/all.$format"
@@ -139,7 +151,7 @@ cli DEL order >/dev/null
 cli SADD order c a b >/dev/null
 same "... the order of a set is nothing" "$digest" "$(ctl digest)"
 cli DEL order >/dev/null
-same "the last line counts them" '"entries":1,"deletions":0,"collections":16' \
+same "the last line counts them" '"entries":1,"deletions":0,"collections":18' \
     "$(tail -n 1 "$scratch/all.jsonl" | grep -oE '"entries.*collections":[0-9]+')"
 same "a large one is in several records, the first of which begins it" '20,1' \
     "$(grep -c '^{"key":\["list.large"\]' "$scratch/all.jsonl"),$(grep '^{"key":\["list.large"\]' "$scratch/all.jsonl" | grep -vc '"more":')"
@@ -159,7 +171,12 @@ wrong() {
     said "$1" 1 "bad.jsonl, line 1: $2" import --dry-run "$scratch/bad.jsonl"
     said "... also when it is loaded" 1 "bad.jsonl, line 1: $2" import "$scratch/bad.jsonl"
 }
-wrong "an unknown type" "a collection is a hash, list, set or zset" '{"key":["a"],"collection":"stream","elements":["a"]}'
+wrong "an unknown type" "a collection is a hash, list, set, zset or stream" '{"key":["a"],"collection":"tree","elements":["a"]}'
+wrong "a part of a stream that is none" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["GROUPS","g","1-1"]]}'
+wrong "an entry without fields" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["1-1",[]]]}'
+wrong "a field without a value" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["1-1",["a"]]]}'
+wrong "what is pending without its time" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["PENDING","g","c","1-1"]]}'
+wrong "a state with more than it has" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["STATE","1-1",1,"0-0",2]]}'
 wrong "a collection without elements" "a collection has a list of elements" '{"key":["a"],"collection":"set","elements":[]}'
 wrong "a collection with a value" "an entry has a key and a value" '{"key":["a"],"collection":"set","value":1,"elements":["a"]}'
 wrong "a field without a value" "an element of a hash is a list" '{"key":["a"],"collection":"hash","elements":[["a"]]}'

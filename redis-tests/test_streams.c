@@ -322,11 +322,140 @@ static void a_long_script_has_one_time(void **state)
     assert_non_null(strstr(seen, entries));
 }
 
+/* A stream with two groups, three consumers, pending and deleted entries. */
+static void make_groups(void)
+{
+    add_many("s", 9);
+    expect(c, ":2", "XDEL s 2-0 9-0");
+    expect(c, "+OK", "XGROUP CREATE s g 0 ENTRIESREAD 0");
+    expect(c, "+OK", "XGROUP CREATE s h 5-0");
+    expect(c, ":1", "XGROUP CREATECONSUMER s h idle");
+    expect(c, "*", "XREADGROUP GROUP g ann COUNT 3 STREAMS s >");
+    expect(c, "*", "XREADGROUP GROUP g bob COUNT 2 STREAMS s >");
+    expect(c, "*", "XREADGROUP GROUP g bob COUNT 1 STREAMS s 0");
+    expect(c, ":1", "XACK s g 3-0");
+    expect(c, ":1", "XDEL s 4-0");
+}
+
+/* All that a stream is, but for times. */
+static void expect_groups(const char *key)
+{
+    expect(c, "[[1-0 *] [3-0 *] [5-0 *] [6-0 *] [7-0 *] [8-0 *]]", "XRANGE %s - +", key);
+    expect(c, "[length :6 * last-generated-id 9-0 max-deleted-entry-id 9-0 entries-added :9 *]",
+           "XINFO STREAM %s", key);
+    expect(c,
+           "[[name g consumers :2 pending :4 last-delivered-id 6-0 *] "
+           "[name h consumers :1 pending :0 last-delivered-id 5-0 *]]",
+           "XINFO GROUPS %s", key);
+    expect(c, "[[1-0 ann :* :1] [4-0 ann :* :1] [5-0 bob :* :2] [6-0 bob :* :1]]",
+           "XPENDING %s g - + 10", key);
+    expect(c, "[[name idle pending :0 idle :* inactive :-1]]", "XINFO CONSUMERS %s h", key);
+    expect(c, "-ERR The ID specified in XADD is equal or smaller*", "XADD %s 9-0 n 9", key);
+    expect(c, "[[* [[7-0 [n 7]]]]]", "XREADGROUP GROUP g cat COUNT 1 STREAMS %s >", key);
+}
+
+static void a_dump_has_its_groups(void **state)
+{
+    (void)state;
+    static const char wrong[] = "-ERR DUMP payload version or checksum are wrong";
+    make_groups();
+    redisReply *dump = redisCommand(c, "DUMP s");
+    assert_int_equal(dump->type, REDIS_REPLY_STRING);
+    expect(c, "-BUSYKEY *", "RESTORE s 0 %b", dump->str, dump->len);
+    expect(c, "+OK", "RESTORE t 50000 %b", dump->str, dump->len);
+    expect(c, ":*", "PTTL t");
+    expect_groups("t");
+    expect(c, "+OK", "RESTORE t 0 %b REPLACE", dump->str, dump->len);
+    expect(c, ":-1", "PTTL t");
+    expect_groups("t");
+    for (size_t cut = 0; cut < dump->len; cut++) {
+        expect(c, wrong, "RESTORE u 0 %b", dump->str, cut);
+    }
+    freeReplyObject(dump);
+    expect(c, "+OK", "XGROUP CREATE empty g $ MKSTREAM");
+    dump = redisCommand(c, "DUMP empty");
+    expect(c, "+OK", "RESTORE u 0 %b", dump->str, dump->len);
+    freeReplyObject(dump);
+    expect(c, ":0", "XLEN u");
+    expect(c, "[[name g *]]", "XINFO GROUPS u");
+}
+
+/* Pages of one part each say the same as one page. */
+static void all_of_it_is_told_by_pages(void **state)
+{
+    (void)state;
+    char cursor[512] = "0";
+    int parts = 0;
+    make_groups();
+    expect(c,
+           "[@ stream :6 (nil) 0 [[1-0 [n 1]] [3-0 *] [5-0 *] [6-0 *] [7-0 *] [8-0 [n 8]] "
+           "[STATE 9-0 :9 9-0] [GROUP g 6-0 *] [GROUP h 5-0 (nil)] [CONSUMER g ann :* :*] "
+           "[CONSUMER g bob :* :*] [CONSUMER h idle :* (nil)] [PENDING g ann 1-0 :* :1] "
+           "[PENDING g ann 4-0 :* :1] [PENDING g bob 5-0 :* :2] [PENDING g bob 6-0 :* :1]]]",
+           "KV.ELEMENTS ['s'] GROUPS");
+    do {
+        redisReply *r = redisCommand(c, "KV.ELEMENTS %s CURSOR %s LIMIT 1 GROUPS", "[\"s\"]",
+                                     cursor);
+        assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+        snprintf(cursor, sizeof cursor, "%s", r->element[4]->str);
+        assert_int_equal(r->element[5]->elements, 1);
+        parts++;
+        freeReplyObject(r);
+    } while (strcmp(cursor, "0") != 0);
+    assert_int_equal(parts, 16);
+    expect(c, ":1", "XDEL s 1-0");
+    expect(c, "+OK", "XGROUP CREATE empty g $ MKSTREAM");
+    expect(c, "[@ stream :0 (nil) 0 [[STATE 0-0 :0 0-0] [GROUP g 0-0 (nil)]]]",
+           "KV.ELEMENTS ['empty'] GROUPS");
+    expect(c, "[@ stream :0 (nil) 0 []]", "KV.ELEMENTS ['empty']");
+}
+
+/* KV.LOAD: what does not fit is refused, what is loaded twice is there once. */
+static void parts_are_loaded(void **state)
+{
+    (void)state;
+    static const char all[] = "KV.LOAD COLLECTION ['s'] STREAM 6 ENTRY 1-0 2 n 1 ENTRY 3-0 2 n 3 "
+                              "STATE 4-0 5 4-0 GROUP g 3-0 2 CONSUMER g ann 1000 -1 "
+                              "PENDING g ann 3-0 1000 7";
+    for (int i = 0; i < 2; i++) {
+        expect(c, "[@ :1 :0]", all);
+        expect(c, "[[1-0 [n 1]] [3-0 [n 3]]]", "XRANGE s - +");
+        expect(c, "[[3-0 ann :* :7]]", "XPENDING s g - + 10");
+    }
+    for (int i = 0; i < 2; i++) {
+        expect(c, "[@ :1 :0]",
+               "KV.LOAD COLLECTION ['s'] STREAM MORE 6 3 ENTRY 3-0 2 n 3 CONSUMER g bob 5 6 "
+               "PENDING g bob 3-0 1000 8");
+        expect(c, "[[3-0 bob :* :8]]", "XPENDING s g - + 10");
+        expect(c, "[:1 3-0 3-0 [[bob 1]]]", "XPENDING s g");
+        expect(c, ":2", "XLEN s");
+    }
+    static const struct {
+        const char *parts, *error;
+    } wrong[] = {
+        {"1 ENTRY 2-0 2 n 2", "-ERR stream at 2-0: an entry is added after all others*"},
+        {"1 ENTRY 0-0 2 n 2", "-ERR stream at 0-0: no entry has this id*"},
+        {"1 ENTRY 9-0 3 n 2 m", "-ERR an entry has a value for each field*"},
+        {"1 STATE 3-0 9 0-0", "-ERR stream at 3-0: there are later entries*"},
+        {"1 STATE 4-0 1 0-0", "-ERR stream at 4-0: more entries are there than were added*"},
+        {"1 CONSUMER h ann 1 1", "-ERR group h: it is not there*"},
+        {"1 PENDING g cat 1-0 1 1", "-ERR group g: its consumer is not there*"},
+        {"1 SOMETHING 1-0", "-ERR *"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "KV.LOAD COLLECTION ['s'] STREAM MORE 8 %s", wrong[i].parts);
+        expect(c, wrong[i].error, line);
+    }
+    expect(c, ":2", "XLEN s");
+    expect(c, "[@ :1 :0]", "KV.LOAD COLLECTION ['s'] STREAM PXAT 1 1 STATE 0-0 0 0-0");
+    expect(c, ":0", "EXISTS s");
+}
+
 static void what_a_stream_cannot_do_is_said(void **state)
 {
     (void)state;
     expect(c, "1-0", "XADD s 1-0 a 1");
-    expect(c, "-WRONGTYPE a stream has no dump*", "DUMP s");
     expect(c, "-WRONGTYPE *", "LPUSH s x");
     expect(c, "{'$collection':{'type':'stream','length':1}}", "KV.GET ['s']");
     expect(c, "[@ stream :1 (nil) 0 [[1-0 [a 1]]]]", "KV.ELEMENTS ['s']");
@@ -353,6 +482,9 @@ int main(void)
         TEST(what_was_trimmed_is_not_met),
         TEST(a_transaction_takes_all_of_it_back),
         TEST(a_long_script_has_one_time),
+        TEST(a_dump_has_its_groups),
+        TEST(all_of_it_is_told_by_pages),
+        TEST(parts_are_loaded),
         TEST(what_a_stream_cannot_do_is_said),
     };
     return cmocka_run_group_tests(tests, start, group_stop);

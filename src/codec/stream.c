@@ -86,3 +86,120 @@ bool stream_fields_next(struct slice fields, size_t *at, struct slice *word)
     *at += (size_t)len;
     return true;
 }
+
+bool stream_fields_are_good(struct slice fields)
+{
+    struct slice word;
+    uint64_t count = 0;
+    size_t at = 0;
+    bool is_good = stream_fields_begin(fields, &at, &count) && count > 0;
+    for (uint64_t i = 0; i < count && is_good; i++)
+        is_good = stream_fields_next(fields, &at, &word);
+    return is_good && at == fields.len;
+}
+
+/* ---- parts ---- */
+
+static void put_number(struct buf *out, uint64_t n)
+{
+    uint8_t bytes[8];
+    put_u64(bytes, n);
+    buf_append(out, bytes, sizeof bytes);
+}
+
+static void put_id(struct buf *out, struct stream_id id)
+{
+    put_number(out, id.ms);
+    put_number(out, id.seq);
+}
+
+static void put_bytes(struct buf *out, struct slice bytes)
+{
+    varint_append(out, bytes.len);
+    buf_append(out, bytes.data, bytes.len);
+}
+
+void stream_part_write(const struct stream_part *x, struct buf *out)
+{
+    buf_append_byte(out, (uint8_t)x->kind);
+    switch (x->kind) {
+    case PART_ENTRY:
+        put_id(out, x->id);
+        put_bytes(out, x->fields);
+        break;
+    case PART_STATE:
+        put_id(out, x->id);
+        put_id(out, x->deleted);
+        put_number(out, x->count);
+        break;
+    case PART_GROUP:
+        put_bytes(out, x->group);
+        put_id(out, x->id);
+        put_number(out, (uint64_t)x->entries_read);
+        break;
+    case PART_CONSUMER:
+        put_bytes(out, x->group);
+        put_bytes(out, x->consumer);
+        put_number(out, (uint64_t)x->at_ms);
+        put_number(out, (uint64_t)x->active_ms);
+        break;
+    case PART_PENDING:
+        put_bytes(out, x->group);
+        put_bytes(out, x->consumer);
+        put_id(out, x->id);
+        put_number(out, (uint64_t)x->at_ms);
+        put_number(out, x->count);
+        break;
+    }
+}
+
+static bool take_number(struct slice bytes, size_t *at, uint64_t *n)
+{
+    if (bytes.len - *at < 8) return false;
+    *n = get_u64(bytes.data + *at);
+    *at += 8;
+    return true;
+}
+
+/* From -1 on: a time, or a number of entries. */
+static bool take_signed(struct slice bytes, size_t *at, int64_t *n)
+{
+    uint64_t u = 0;
+    if (!take_number(bytes, at, &u)) return false;
+    *n = (int64_t)u;
+    return *n >= -1;
+}
+
+static bool take_id(struct slice bytes, size_t *at, struct stream_id *id)
+{
+    return take_number(bytes, at, &id->ms) && take_number(bytes, at, &id->seq);
+}
+
+bool stream_part_read(struct slice bytes, size_t *at, struct stream_part *out)
+{
+    *out = (struct stream_part){.kind = PART_ENTRY};
+    if (*at >= bytes.len) return false;
+    uint8_t kind = bytes.data[(*at)++];
+    if (kind < PART_ENTRY || kind > PART_PENDING) return false;
+    out->kind = (enum stream_part_kind)kind;
+    switch (out->kind) {
+    case PART_ENTRY:
+        return take_id(bytes, at, &out->id) && stream_fields_next(bytes, at, &out->fields) &&
+               stream_fields_are_good(out->fields);
+    case PART_STATE:
+        return take_id(bytes, at, &out->id) && take_id(bytes, at, &out->deleted) &&
+               take_number(bytes, at, &out->count);
+    case PART_GROUP:
+        return stream_fields_next(bytes, at, &out->group) && take_id(bytes, at, &out->id) &&
+               take_signed(bytes, at, &out->entries_read);
+    case PART_CONSUMER:
+        return stream_fields_next(bytes, at, &out->group) &&
+               stream_fields_next(bytes, at, &out->consumer) &&
+               take_signed(bytes, at, &out->at_ms) && take_signed(bytes, at, &out->active_ms);
+    case PART_PENDING:
+        return stream_fields_next(bytes, at, &out->group) &&
+               stream_fields_next(bytes, at, &out->consumer) && take_id(bytes, at, &out->id) &&
+               take_signed(bytes, at, &out->at_ms) && take_number(bytes, at, &out->count);
+    }
+    return false;
+}

@@ -3,9 +3,8 @@
 
 #include <math.h>
 
-#include "collection/group.h"
 #include "collection/list.h"
-#include "collection/stream.h"
+#include "collection/parts.h"
 
 static enum err too_large(const struct collection *c, struct error *e)
 {
@@ -65,19 +64,42 @@ static enum err add(struct collection *c, const struct element *x, struct error 
 
 /* ---- copies ---- */
 
-/* With its groups. Their ids are those of the other: each is added where it is. */
+/* All parts, in the arena. */
+static enum err parts_of(struct collection *c, struct stream_part **out, size_t *count,
+                         struct error *e)
+{
+    struct stream_parts p = {.c = NULL};
+    struct arena *arena = c->view->arena;
+    struct stream_part x;
+    size_t cap = 0;
+    bool is_good = false;
+    bool is_end = false;
+    *out = NULL;
+    *count = 0;
+    enum err r = too_large(c, e);
+    if (r == OK) r = stream_parts_begin(&p, c, slice_of(NULL, 0), &is_good, e);
+    while (r == OK) {
+        r = stream_parts_next(&p, &x, &is_end, e);
+        if (r != OK || is_end) break;
+        if (*count == COLLECTION_ROWS_MAX / 2) {
+            r = too_many(*count + 1, e);
+            break;
+        }
+        *out = arena_grow(arena, *out, *count, &cap, sizeof **out);
+        (*out)[(*count)++] = x;
+    }
+    stream_parts_end(&p);
+    return r;
+}
+
 static enum err copy_stream(struct collection *from, struct collection *to, struct error *e)
 {
-    struct element *items = NULL;
+    struct stream_part *parts = NULL;
     size_t count = 0;
-    enum err r = collection_elements(from, &items, &count, e);
-    collection_become_spread(to);
-    for (size_t i = 0; i < count && r == OK; i++) {
-        r = stream_add(to, stream_id_of(&items[i]), items[i].value, e);
-    }
-    to->head.stream = from->head.stream;
-    to->is_changed = true;
-    return r == OK ? groups_copy(from, to, e) : r;
+    enum err r = parts_of(from, &parts, &count, e);
+    stream_make(to);
+    for (size_t i = 0; i < count && r == OK; i++) r = stream_part_add(to, &parts[i], e);
+    return r;
 }
 
 static enum err copy_elements(struct collection *from, struct collection *to, struct error *e)
@@ -115,15 +137,40 @@ struct op collection_copy_op(struct collection_copy *x)
 
 /* ---- dumps ---- */
 
+static enum err dump_stream(struct collection *c, struct buf *out, struct error *e)
+{
+    struct stream_part *parts = NULL;
+    size_t count = 0;
+    enum err r = parts_of(c, &parts, &count, e);
+    for (size_t i = 0; i < count && r == OK; i++) stream_part_write(&parts[i], out);
+    return r == OK && out->is_failed ? error_set(e, ERR_NOMEM, "no memory for a dump") : r;
+}
+
 enum err collection_dump(struct collection *c, struct buf *out, struct error *e)
 {
     struct element *items = NULL;
     size_t count = 0;
+    if (c->head.kind == COLLECTION_STREAM) return dump_stream(c, out, e);
     enum err r = collection_elements(c, &items, &count, e);
     if (r != OK) return r;
     struct collection_head h = {.kind = c->head.kind, .count = count};
     collection_head_write(&h, items, out);
     return out->is_failed ? error_set(e, ERR_NOMEM, "no memory for a dump") : OK;
+}
+
+static enum err restore_stream(const struct collection_restore *x, struct view *v, struct error *e)
+{
+    struct collection to;
+    struct stream_part part;
+    enum err r = OK;
+    collection_begin(x->all, v, x->to, COLLECTION_STREAM, &to);
+    to.expiry_ms = x->expiry_ms;
+    stream_make(&to);
+    for (size_t at = 0; at < x->head.len && r == OK;) {
+        bool is_good = stream_part_read(x->head, &at, &part);
+        r = is_good ? stream_part_add(&to, &part, e) : error_set(e, ERR_VALUE, "Bad data format");
+    }
+    return r == OK ? collection_replace(&to, e) : r;
 }
 
 static enum err restore_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
@@ -134,6 +181,11 @@ static enum err restore_apply(struct layer_op *op, struct view *v, bool *is_met,
     size_t at = 0;
     uint64_t count = 0;
     enum err r = OK;
+    if (x->is_stream) {
+        r = restore_stream(x, v, e);
+        *is_met = r == OK;
+        return r;
+    }
     if (!collection_head_read(x->head, &h) || h.is_spread || h.kind == COLLECTION_STREAM) {
         return error_set(e, ERR_VALUE, "Bad data format");
     }
@@ -169,6 +221,24 @@ static enum err load_one(struct collection *to, uint64_t place, const struct ele
     return add(to, x, e);
 }
 
+static enum err load_stream(const struct collection_load *x, struct view *v, struct collection *to,
+                            struct error *e)
+{
+    struct entry there;
+    enum err r = OK;
+    if (has_ended(v, x->expiry_ms)) {
+        r = view_get(v, x->to, &there, e);
+        if (r == OK && there.exists) view_delete(v, x->to);
+        return r;
+    }
+    if (!to->exists) stream_make(to);
+    to->expiry_ms = x->expiry_ms;
+    for (size_t i = 0; i < x->parts.count && r == OK; i++) {
+        r = stream_part_add(to, &x->parts.items[i], e);
+    }
+    return r == OK ? collection_replace(to, e) : r;
+}
+
 static enum err load_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
 {
     struct collection_load *x = (struct collection_load *)op;
@@ -176,6 +246,11 @@ static enum err load_apply(struct layer_op *op, struct view *v, bool *is_met, st
     enum err r = OK;
     collection_begin(x->all, v, x->to, x->kind, &to);
     if (x->before > 0) r = collection_open(x->all, v, x->to, x->kind, &to, e);
+    if (x->kind == COLLECTION_STREAM) {
+        if (r == OK) r = load_stream(x, v, &to, e);
+        *is_met = r == OK;
+        return r;
+    }
     size_t count = has_ended(v, x->expiry_ms) ? 0 : x->elements.count;
     if (count == 0) collection_clear(&to);
     to.expiry_ms = x->expiry_ms;

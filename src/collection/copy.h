@@ -19,14 +19,15 @@ struct op collection_copy_op(struct collection_copy *x);
 /* All elements, in the arena of the view. ERR_LIMIT. */
 ERR_MUST_USE enum err collection_elements(struct collection *c, struct element **out, size_t *count,
                                           struct error *e);
-/* Appends a head that has all elements in it, however many: a dump. */
+/* Appends a head that has all elements in it, however many, or all parts of a stream: a dump. */
 ERR_MUST_USE enum err collection_dump(struct collection *c, struct buf *out, struct error *e);
-/* An operation that makes the key what such a head says, without fields whose time has come.
+/* An operation that makes the key what such a dump says, without fields whose time has come.
  * ERR_VALUE: it is damaged. */
 struct collection_restore {
     struct layer_op base; /* first */
     struct collections *all;
     struct slice to, head;
+    bool is_stream; /* `head` is its parts */
     int64_t expiry_ms;
 };
 struct op collection_restore_op(struct collection_restore *x);
@@ -46,6 +47,10 @@ struct collection_load {
         struct element *items;
         size_t count;
     } elements;
+    struct {
+        struct stream_part *items;
+        size_t count;
+    } parts; /* of a stream, in place of elements */
 };
 struct op collection_load_op(struct collection_load *x);
 

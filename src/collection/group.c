@@ -128,20 +128,16 @@ static void *list_add(struct list *l)
     return (uint8_t *)l->items + l->count++ * l->item_bytes;
 }
 
-static bool numbers_of(struct list *l, struct slice value, uint64_t *numbers, size_t count)
+static bool numbers_of(struct slice value, uint64_t *numbers, size_t count)
 {
-    if (value.len < 8 * count) {
-        l->is_damaged = true;
-        return false;
-    }
+    if (value.len < 8 * count) return false;
     for (size_t i = 0; i < count; i++) numbers[i] = get_u64(value.data + 8 * i);
     return true;
 }
 
-static struct slice name_of(const struct list *l, struct slice value, size_t numbers)
+static struct slice name_of(const struct collection *c, struct slice value, size_t numbers)
 {
-    return arena_copy(l->c->view->arena,
-                      slice_of(value.data + 8 * numbers, value.len - 8 * numbers));
+    return arena_copy(c->view->arena, slice_of(value.data + 8 * numbers, value.len - 8 * numbers));
 }
 
 static enum err list_rows(struct list *l, const struct pass *p, struct error *e)
@@ -223,9 +219,10 @@ static bool add_group(void *arg, struct slice key, struct slice value)
     struct list *l = arg;
     uint64_t n[GROUP_NUMBERS];
     (void)key;
-    if (!numbers_of(l, value, n, GROUP_NUMBERS)) return false;
+    l->is_damaged = !numbers_of(value, n, GROUP_NUMBERS);
+    if (l->is_damaged) return false;
     struct stream_group *g = list_add(l);
-    *g = group_of(n, name_of(l, value, GROUP_NUMBERS));
+    *g = group_of(n, name_of(l->c, value, GROUP_NUMBERS));
     return true;
 }
 
@@ -323,16 +320,25 @@ enum err consumer_remove(struct collection *c, struct stream_group *g,
     return collection_writes(c, e);
 }
 
+bool consumer_of_row(const struct collection *c, struct slice key, struct slice value,
+                     uint64_t *group, struct stream_consumer *out)
+{
+    uint64_t n[CONSUMER_NUMBERS];
+    uint64_t numbers[2];
+    if (!numbers_of(value, n, CONSUMER_NUMBERS) || !row_numbers(key, numbers, 2)) return false;
+    *group = numbers[0];
+    *out = consumer_of(numbers[1], n, name_of(c, value, CONSUMER_NUMBERS));
+    return true;
+}
+
 static bool add_consumer(void *arg, struct slice key, struct slice value)
 {
     struct list *l = arg;
-    uint64_t n[CONSUMER_NUMBERS];
-    uint64_t numbers[2];
-    if (!numbers_of(l, value, n, CONSUMER_NUMBERS)) return false;
-    l->is_damaged = l->is_damaged || !row_numbers(key, numbers, 2);
+    struct stream_consumer x;
+    uint64_t group = 0;
+    l->is_damaged = !consumer_of_row(l->c, key, value, &group, &x);
     if (l->is_damaged) return false;
-    struct stream_consumer *x = list_add(l);
-    *x = consumer_of(numbers[1], n, name_of(l, value, CONSUMER_NUMBERS));
+    *(struct stream_consumer *)list_add(l) = x;
     return true;
 }
 
@@ -391,19 +397,29 @@ void pending_remove(struct collection *c, const struct stream_group *g,
     view_delete(c->view, owned_row(c, g->number, p->consumer, p->id));
 }
 
+bool pending_of_row(struct slice key, struct slice value, uint64_t *group,
+                    struct stream_pending *out)
+{
+    uint64_t n[PENDING_NUMBERS];
+    uint64_t numbers[3];
+    if (!numbers_of(value, n, PENDING_NUMBERS) || !row_numbers(key, numbers, 3)) return false;
+    *group = numbers[0];
+    *out = (struct stream_pending){.id = {numbers[1], numbers[2]},
+                                   .consumer = n[0],
+                                   .delivered_ms = (int64_t)n[1],
+                                   .deliveries = n[2]};
+    return true;
+}
+
 static bool add_pending(void *arg, struct slice key, struct slice value)
 {
     struct list *l = arg;
-    uint64_t n[PENDING_NUMBERS];
-    uint64_t numbers[3];
-    if (l->count == l->max || !numbers_of(l, value, n, PENDING_NUMBERS)) return false;
-    l->is_damaged = l->is_damaged || !row_numbers(key, numbers, 3);
+    struct stream_pending x;
+    uint64_t group = 0;
+    if (l->count == l->max) return false;
+    l->is_damaged = !pending_of_row(key, value, &group, &x);
     if (l->is_damaged) return false;
-    struct stream_pending *p = list_add(l);
-    *p = (struct stream_pending){.id = {numbers[1], numbers[2]},
-                                 .consumer = n[0],
-                                 .delivered_ms = (int64_t)n[1],
-                                 .deliveries = n[2]};
+    *(struct stream_pending *)list_add(l) = x;
     return true;
 }
 
@@ -462,42 +478,5 @@ enum err pending_list(struct collection *c, const struct stream_group *g,
     }
     *out = l.items;
     *count = l.count;
-    return r;
-}
-
-/* ---- copies ---- */
-
-static enum err copy_group(struct collection *from, struct collection *to,
-                           const struct stream_group *g, struct error *e)
-{
-    struct pending_range all = {.to = STREAM_ID_MOST, .max = COLLECTION_ROWS_MAX};
-    struct stream_consumer *consumers = NULL;
-    struct stream_pending *pending = NULL;
-    size_t consumer_count = 0;
-    size_t pending_count = 0;
-    enum err r = consumers_list(from, g, &consumers, &consumer_count, e);
-    if (r == OK) r = pending_list(from, g, &all, &pending, &pending_count, e);
-    if (r != OK) return r;
-    if (pending_count != g->pending) {
-        return error_set(e, ERR_LIMIT,
-                         "%llu pending entries are more than one transaction copies (%d)",
-                         (unsigned long long)g->pending, COLLECTION_ROWS_MAX);
-    }
-    group_save(to, g);
-    for (size_t i = 0; i < consumer_count; i++) {
-        const struct stream_consumer *x = &consumers[i];
-        view_set(to->view, name_row(to, g->number, x->name), value_of(to, &x->number, 1, no_name));
-        consumer_save(to, g, x);
-    }
-    for (size_t i = 0; i < pending_count; i++) pending_save(to, g, &pending[i], 0);
-    return collection_writes(to, e);
-}
-
-enum err groups_copy(struct collection *from, struct collection *to, struct error *e)
-{
-    struct stream_group *groups = NULL;
-    size_t count = 0;
-    enum err r = groups_list(from, &groups, &count, e);
-    for (size_t i = 0; i < count && r == OK; i++) r = copy_group(from, to, &groups[i], e);
     return r;
 }

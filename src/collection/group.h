@@ -59,9 +59,6 @@ void group_destroy(struct collection *c, const struct stream_group *g);
 ERR_MUST_USE enum err groups_list(struct collection *c, struct stream_group **out, size_t *count,
                                   struct error *e);
 
-/* What the one has becomes the other's, which has none. ERR_LIMIT: too much is pending. */
-ERR_MUST_USE enum err groups_copy(struct collection *from, struct collection *to, struct error *e);
-
 /* ---- consumers ---- */
 
 ERR_MUST_USE enum err consumer_find(struct collection *c, const struct stream_group *g,
@@ -82,7 +79,15 @@ ERR_MUST_USE enum err consumer_remove(struct collection *c, struct stream_group 
 ERR_MUST_USE enum err consumers_list(struct collection *c, const struct stream_group *g,
                                      struct stream_consumer **out, size_t *count, struct error *e);
 
+/* What a row c says, its name in the arena, and the number of its group. False: it is damaged. */
+bool consumer_of_row(const struct collection *c, struct slice key, struct slice value,
+                     uint64_t *group, struct stream_consumer *out);
+
 /* ---- pending entries ---- */
+
+/* What a row p says, and the number of its group. False: it is damaged. */
+bool pending_of_row(struct slice key, struct slice value, uint64_t *group,
+                    struct stream_pending *out);
 
 ERR_MUST_USE enum err pending_find(struct collection *c, const struct stream_group *g,
                                    struct stream_id id, bool *found, struct stream_pending *out,

@@ -233,6 +233,28 @@ static enum err read_score(struct request *rq, const struct argument *a, struct 
 }
 const struct argument_kind arg_kind_score = {.read = read_score};
 
+enum err stream_bad_id(struct request *rq)
+{
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "Invalid stream ID specified as stream command argument");
+}
+
+enum err stream_id_word(struct request *rq, struct slice word, uint64_t seq, struct stream_id *out)
+{
+    return stream_id_read(word, seq, out) ? OK : stream_bad_id(rq);
+}
+
+static enum err read_stream_id(struct request *rq, const struct argument *a, struct slice word,
+                               void *to)
+{
+    struct stream_id id;
+    (void)a;
+    enum err r = stream_id_word(rq, word, 0, &id);
+    if (r == OK) memcpy(to, &id, sizeof id);
+    return r;
+}
+const struct argument_kind arg_kind_stream_id = {.read = read_stream_id};
+
 /* ---- writing ---- */
 
 enum err elements_save_as(struct request *rq, struct collection *c, const char *command)

@@ -82,6 +82,17 @@ extern const struct argument_kind arg_kind_score;
         ARG_ONE(in, member, double, label, arg_kind_score)                                         \
     }
 
+/* An id of a stream: <ms> or <ms>-<seq>; `seq` is what one without it means. ERR_SYNTAX in Redis's
+ * words. */
+ERR_MUST_USE enum err stream_id_word(struct request *rq, struct slice word, uint64_t seq,
+                                     struct stream_id *out);
+ERR_MUST_USE enum err stream_bad_id(struct request *rq);
+extern const struct argument_kind arg_kind_stream_id;
+#define ARG_STREAM_ID(in, member, label)                                                           \
+    {                                                                                              \
+        ARG_ONE(in, member, struct stream_id, label, arg_kind_stream_id)                           \
+    }
+
 /* ---- writing ---- */
 
 /* Saves it, and tells those who are notified that it was done as this command does it. */

@@ -7,7 +7,7 @@
 
 struct collection_words {
     struct slice *items; /* in the arena */
-    size_t count;
+    size_t count, cap;
 };
 
 /* The words after COLLECTION and the key. NULL; or what is wrong with the record. */

@@ -16,11 +16,15 @@ bool elements_are_of(const redisReply *value, bool is_pack)
 
 void elements_ask(struct wire *w, struct slice key, struct slice cursor, bool is_pack)
 {
-    const struct slice words[] = {
-        slice_str("KV.ELEMENTS"), key,
-        slice_str("LIMIT"),       slice_str(ELEMENTS_PAGE),
-        slice_str("CURSOR"),      cursor,
-        slice_str("FORMAT"),      slice_str(is_pack ? "MSGPACK" : "JSON")};
+    const struct slice words[] = {slice_str("KV.ELEMENTS"),
+                                  key,
+                                  slice_str("LIMIT"),
+                                  slice_str(ELEMENTS_PAGE),
+                                  slice_str("CURSOR"),
+                                  cursor,
+                                  slice_str("GROUPS"),
+                                  slice_str("FORMAT"),
+                                  slice_str(is_pack ? "MSGPACK" : "JSON")};
     wire_append(w, sizeof words / sizeof words[0], words);
 }
 
@@ -66,11 +70,37 @@ static bool write_scored(struct record_out *o, const redisReply *member, bool is
     return true;
 }
 
+/* A part of a stream: [id, [field, value ...]], or a word, texts and numbers; a nil, which only
+ * comes last, is left out. */
+static bool write_part(struct record_out *o, const redisReply *part, bool is_first)
+{
+    size_t count = part->elements;
+    bool is_good = wire_is(part, REDIS_REPLY_ARRAY) && count > 0;
+    if (is_good && wire_is(part->element[count - 1], REDIS_REPLY_NIL)) count--;
+    if (!is_good) return false;
+    record_item_list(o, count, is_first);
+    for (size_t i = 0; i < count && is_good; i++) {
+        const redisReply *item = part->element[i];
+        if (wire_is(item, REDIS_REPLY_ARRAY)) {
+            is_good = write_part(o, item, i == 0);
+        } else if (wire_is(item, REDIS_REPLY_INTEGER)) {
+            record_item_i64(o, item->integer, i == 0);
+        } else if (wire_is(item, REDIS_REPLY_STRING)) {
+            record_item_text(o, wire_slice(item), i == 0);
+        } else {
+            is_good = false;
+        }
+    }
+    record_list_end(o);
+    return is_good;
+}
+
 bool elements_write(struct record_out *o, struct slice type, const redisReply *element,
                     bool is_first)
 {
     if (slice_eq(type, slice_str("hash"))) return write_field(o, element, is_first);
     if (slice_eq(type, slice_str("zset"))) return write_scored(o, element, is_first);
+    if (slice_eq(type, slice_str("stream"))) return write_part(o, element, is_first);
     if (!wire_is(element, REDIS_REPLY_STRING)) return false;
     record_item_text(o, wire_slice(element), is_first);
     return true;

@@ -15,7 +15,7 @@ enum elements_end {
     ELEMENTS_OTHER, /* a value that is no collection */
 };
 
-/* Is the value that of a hash, list, set or sorted set? As MessagePack it may be a map of a
+/* Is the value that of a hash, list, set, sorted set or stream? As MessagePack it may be a map of a
  * client's. */
 bool elements_are_of(const redisReply *value, bool is_pack);
 /* Asks for the page after the cursor, "0" for the first, of a key as the server writes it. */

@@ -501,10 +501,7 @@ enum tool_status export_run(struct tool *t)
     progress_init(&x.progress, t);
     s = export_out_open(&x.out, path != NULL && strcmp(path, "-") != 0 ? path : NULL);
     if (s == TOOL_DONE) s = export_write(&x);
-    if (s == TOOL_DONE && x.streams > 0) {
-        tool_warn(t, "streams are not part of an export: the export has none of them");
-    }
-    if (s == TOOL_DONE && x.torn + x.streams > 0) s = TOOL_NO; /* that was said */
+    if (s == TOOL_DONE && x.torn > 0) s = TOOL_NO; /* that was said */
     export_out_close(&x.out);
     mem_free(x.seen);
     wire_close(x.w);

@@ -1,8 +1,8 @@
-/* export_collection: hashes, lists, sets and sorted sets in an export; streams are left out, and
- * counted. KV.LIST and KV.CHANGES name
- * them; their elements are asked for with KV.ELEMENTS, whose pages are of one state: when a
- * collection has changed, it is read again from its beginning, and the first record of it in the
- * file takes the place of those that were written before.
+/* export_collection: hashes, lists, sets, sorted sets and streams in an export. KV.LIST and
+ * KV.CHANGES name them; their elements are asked for with KV.ELEMENTS, whose pages are of one
+ * state: when a collection has changed, it is read again from its beginning, and the first record
+ * of it in the file takes the place of those that were written before. Groups of a stream are as
+ * they are when they are read: what is delivered and acknowledged is no change of the stream.
  *
  *   a page of KV.LIST   the first page of each that it names, several under way at a time; then
  *                       those that have more, one after the other. What changes meanwhile comes
@@ -81,18 +81,9 @@ static enum tool_status write_record(struct exporter *x, struct reading *g, cons
     return export_wrote(x);
 }
 
-static bool is_stream(const redisReply *r)
-{
-    return slice_eq(elements_type(r), slice_str("stream"));
-}
-
 static enum tool_status write_page(struct exporter *x, struct reading *g, const redisReply *r)
 {
     enum tool_status s = TOOL_DONE;
-    if (is_stream(r)) {
-        x->streams++;
-        return s;
-    }
     const redisReply *elements = elements_list(r);
     for (size_t at = 0; at < elements->elements && s == TOOL_DONE;) {
         size_t upto = record_upto(elements, at);
@@ -118,7 +109,7 @@ static enum tool_status read_pages(struct exporter *x, struct reading *g, enum e
         s = elements_hear(x->w, &r, end);
         freeReplyObject(page);
         page = r;
-        is_done = s != TOOL_DONE || *end != ELEMENTS_READ || elements_is_last(r) || is_stream(r);
+        is_done = s != TOOL_DONE || *end != ELEMENTS_READ || elements_is_last(r);
         if (s == TOOL_DONE && *end == ELEMENTS_READ && !export_stamp_of(r->element[0], &g->stamp)) {
             s = tool_strange("KV.ELEMENTS");
         }
@@ -165,7 +156,7 @@ static enum tool_status export_some(struct exporter *x, redisReply *const *rows,
         redisReply *r = NULL;
         s = elements_hear(x->w, &r, &end);
         bool is_page = s == TOOL_DONE && end == ELEMENTS_READ;
-        bool is_whole = is_page && (elements_is_last(r) || is_stream(r));
+        bool is_whole = is_page && elements_is_last(r);
         if (is_whole) s = write_page(x, &g, r);
         if (is_page && !is_whole) large[large_count++] = rows[i];
         /* A map of a client's that looks like one, as MessagePack only. */

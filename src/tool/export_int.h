@@ -27,7 +27,6 @@ struct exporter {
         records;
     /* Of this round: collections that were read newer than it; that changed whenever they were. */
     uint64_t ahead, torn;
-    uint64_t streams;         /* that were left out, each time one was met */
     unsigned database;        /* which one is read */
     struct export_seen *seen; /* owned: changed collections that were read; NULL = none yet */
     int64_t begun_us;

@@ -6,11 +6,13 @@
  *
  *   format (1 byte: 1), fingerprint of the key (8), version of the collection (8), writes of the
  *   transaction that asked (4; 0 = the collection is as it is committed), then of a packed one how
- *   many elements come before (4), of a spread one the row of the last element
+ *   many elements come before (4), of a spread one the row of the last element, of a stream with
+ *   GROUPS the place after its last part (collection/parts.h)
  */
 #include "request/elements.h"
 #include "base/htab.h"
 #include "codec/base64.h"
+#include "collection/parts.h"
 #include "request/args.h"
 #include "request/keys.h"
 #include "request/table.h"
@@ -25,12 +27,14 @@
 struct kv_elements {
     struct slice key, cursor;
     int64_t limit;
+    bool with_groups;
 };
-ARGUMENTS(elements_arguments, struct kv_elements, "key [CURSOR cursor] [LIMIT count]",
+ARGUMENTS(elements_arguments, struct kv_elements, "key [CURSOR cursor] [LIMIT count] [GROUPS]",
           ARG_KEY(struct kv_elements, key, "key", 0),
           ARG_WORD(struct kv_elements, cursor, "CURSOR"),
           ARG_INTEGER(struct kv_elements, limit, "LIMIT", 1, ELEMENTS_LIMIT_MAX,
-                      ELEMENTS_LIMIT_DEFAULT));
+                      ELEMENTS_LIMIT_DEFAULT),
+          ARG_FLAG(struct kv_elements, with_groups, "GROUPS"));
 
 struct elements_page {
     struct collection c;
@@ -100,20 +104,77 @@ static void reply_expiry(struct resp_writer *w, int64_t expiry_ms)
     }
 }
 
-/* [id, [field, value ...]] */
-static void add_entry(struct resp_writer *w, const struct element *x)
+static void reply_id(struct resp_writer *w, struct stream_id id)
 {
     char text[STREAM_ID_TEXT];
+    resp_bulk(w, slice_of(text, stream_id_write(id, text)));
+}
+
+/* [id, [field, value ...]] */
+static void add_entry(struct resp_writer *w, struct stream_id id, struct slice fields)
+{
     struct slice word = {0};
     uint64_t count = 0;
     size_t at = 0;
-    bool is_good = stream_fields_begin(x->value, &at, &count);
+    bool is_good = stream_fields_begin(fields, &at, &count);
     resp_array(w, 2);
-    resp_bulk(w, slice_of(text, stream_id_write(stream_id_get(x->name.data), text)));
+    reply_id(w, id);
     resp_array(w, is_good ? (size_t)count : 0);
     for (uint64_t i = 0; is_good && i < count; i++) {
-        is_good = stream_fields_next(x->value, &at, &word);
+        is_good = stream_fields_next(fields, &at, &word);
         resp_bulk(w, is_good ? word : slice_of(NULL, 0));
+    }
+}
+
+static void reply_known(struct resp_writer *w, int64_t n)
+{
+    if (n >= 0) {
+        resp_int(w, n);
+    } else {
+        resp_nil(w);
+    }
+}
+
+static void begin_part(struct resp_writer *w, size_t count, const char *what)
+{
+    resp_array(w, count);
+    resp_bulk_str(w, what);
+}
+
+/* Like an entry, which begins with its id, a part begins with what it is. */
+static void add_part(struct request *rq, struct elements_page *p, const struct stream_part *x)
+{
+    struct resp_writer w = {.out = &p->items, .proto = rq->w->proto};
+    p->count++;
+    switch (x->kind) {
+    case PART_ENTRY: add_entry(&w, x->id, x->fields); break;
+    case PART_STATE:
+        begin_part(&w, 4, "STATE");
+        reply_id(&w, x->id);
+        resp_int(&w, (int64_t)x->count);
+        reply_id(&w, x->deleted);
+        break;
+    case PART_GROUP:
+        begin_part(&w, 4, "GROUP");
+        resp_bulk(&w, x->group);
+        reply_id(&w, x->id);
+        reply_known(&w, x->entries_read);
+        break;
+    case PART_CONSUMER:
+        begin_part(&w, 5, "CONSUMER");
+        resp_bulk(&w, x->group);
+        resp_bulk(&w, x->consumer);
+        resp_int(&w, x->at_ms);
+        reply_known(&w, x->active_ms);
+        break;
+    case PART_PENDING:
+        begin_part(&w, 6, "PENDING");
+        resp_bulk(&w, x->group);
+        resp_bulk(&w, x->consumer);
+        reply_id(&w, x->id);
+        resp_int(&w, x->at_ms);
+        resp_int(&w, (int64_t)x->count);
+        break;
     }
 }
 
@@ -135,7 +196,7 @@ static void add(struct request *rq, struct elements_page *p, const struct elemen
         break;
     case COLLECTION_LIST: resp_bulk(&w, x->value); break;
     case COLLECTION_SET: resp_bulk(&w, x->name); break;
-    case COLLECTION_STREAM: add_entry(&w, x); break;
+    case COLLECTION_STREAM: add_entry(&w, stream_id_of(x), x->value); break;
     }
 }
 
@@ -230,6 +291,36 @@ static enum err read_spread(struct request *rq, struct elements_page *p)
     return r;
 }
 
+/* Of a stream, with what it knows of itself and its groups. */
+static enum err read_parts(struct request *rq, struct elements_page *p)
+{
+    struct stream_parts parts = {.hint = p->limit + 1};
+    bool is_good = false;
+    bool is_end = false;
+    enum err r = stream_parts_begin(&parts, &p->c, p->place, &is_good, &rq->error);
+    if (r == OK && !is_good) r = error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
+    while (r == OK) {
+        struct stream_part x;
+        struct slice place = is_full(p) ? stream_parts_place(&parts) : p->place;
+        r = stream_parts_next(&parts, &x, &is_end, &rq->error);
+        if (r != OK || is_end) break;
+        if (is_full(p)) { /* and there is one more */
+            p->next = place;
+            break;
+        }
+        add_part(rq, p, &x);
+    }
+    stream_parts_end(&parts);
+    return r;
+}
+
+static enum err read_page(struct request *rq, struct elements_page *p)
+{
+    const struct kv_elements *a = rq->bound;
+    if (p->c.head.kind == COLLECTION_STREAM && a->with_groups) return read_parts(rq, p);
+    return p->c.head.is_spread ? read_spread(rq, p) : read_packed(rq, p);
+}
+
 /* ---- the command ---- */
 
 static void reply_page(struct request *rq, const struct elements_page *p, uint64_t version,
@@ -256,7 +347,7 @@ static enum err tell_page(struct request *rq, struct view *v, const struct entry
     enum err r = read_cursor(rq, a->cursor, &p);
     if (r == OK) r = collection_read(&p.c, entry, &rq->error);
     if (r == OK) r = elements_length(rq, &p.c, entry->version, &length);
-    if (r == OK) r = p.c.head.is_spread ? read_spread(rq, &p) : read_packed(rq, &p);
+    if (r == OK) r = read_page(rq, &p);
     if (r == OK && p.items.is_failed) {
         r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
     }
@@ -288,13 +379,18 @@ const struct command kv_elements = {
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.2.0",
-    .summary = "A page of the elements of a hash, list, set or sorted set; all pages are of one "
-               "state.",
+    .summary =
+        "A page of the elements of a hash, list, set, sorted set or stream; all pages are of "
+        "one state.",
     .arguments = &elements_arguments,
     .reply =
         "`[versionstamp, type, length, expiry ms or nil, cursor, [element ...]]`, or nil when "
         "there is no such key. An element is bytes, of a hash `[field, value, expiry ms or nil]`, "
-        "of a sorted set `[member, score]`. Cursor `0` = done. A page ends after `LIMIT` elements "
+        "of a sorted set `[member, score]`, of a stream `[id, [field, value ...]]`. With `GROUPS` "
+        "a stream has more after its entries, as it is when the page is read: `[STATE, last id, "
+        "entries ever added, greatest deleted id]`, `[GROUP, name, last id, entries read or nil]`, "
+        "`[CONSUMER, group, name, seen ms, active ms or nil]`, `[PENDING, group, consumer, id, "
+        "delivered ms, deliveries]`. Cursor `0` = done. A page ends after `LIMIT` elements "
         "(100) or about 1 MB. `-STALE` when the collection has changed since the page that gave "
         "the cursor: begin again without one.",
     .run = kv_elements_run,

@@ -5,6 +5,7 @@
  * once.
  */
 #include "collection/copy.h"
+#include "collection/parts.h"
 #include "request/elements.h"
 #include "request/enqueue.h"
 #include "request/keys.h"
@@ -39,29 +40,109 @@ ARGUMENTS(load_member, struct element, "member", ARG_WORD(struct element, name, 
 ARGUMENTS(load_scored, struct element, "score member", ARG_SCORE(struct element, score, "score"),
           ARG_WORD(struct element, name, "member"));
 
-#define COLLECTION_ARGUMENTS(of, its_kind, each, such_as)                                          \
-    ARGUMENTS(of, struct collection_load,                                                          \
+/* Parts of a stream; -1: not known, or never. */
+struct load_part {
+    struct stream_part x; /* what is made of all */
+    int64_t count;
+    struct {
+        struct slice *items;
+        size_t count;
+    } words; /* of an entry */
+};
+
+ARGUMENTS(load_entry, struct load_part, "id numwords word [word ...]",
+          ARG_FIXED(struct load_part, x.kind, PART_ENTRY),
+          ARG_STREAM_ID(struct load_part, x.id, "id"),
+          ARG_COUNT("numwords", 2, INT64_MAX, "words", "2 name Ada"),
+          ARG_WORDS(struct load_part, words, "word"));
+ARGUMENTS(load_state, struct load_part, "last-id entries-added max-deleted-id",
+          ARG_FIXED(struct load_part, x.kind, PART_STATE),
+          ARG_STREAM_ID(struct load_part, x.id, "last-id"),
+          ARG_INTEGER(struct load_part, count, "entries-added", 0, INT64_MAX, 0),
+          ARG_STREAM_ID(struct load_part, x.deleted, "max-deleted-id"));
+ARGUMENTS(load_group, struct load_part, "group last-id entries-read",
+          ARG_FIXED(struct load_part, x.kind, PART_GROUP),
+          ARG_WORD(struct load_part, x.group, "group"),
+          ARG_STREAM_ID(struct load_part, x.id, "last-id"),
+          ARG_INTEGER(struct load_part, x.entries_read, "entries-read", -1, INT64_MAX, 0));
+ARGUMENTS(load_consumer, struct load_part, "group consumer seen-milliseconds active-milliseconds",
+          ARG_FIXED(struct load_part, x.kind, PART_CONSUMER),
+          ARG_WORD(struct load_part, x.group, "group"),
+          ARG_WORD(struct load_part, x.consumer, "consumer"),
+          ARG_INTEGER(struct load_part, x.at_ms, "seen-milliseconds", 0, TIME_MS_MAX, 0),
+          ARG_INTEGER(struct load_part, x.active_ms, "active-milliseconds", -1, TIME_MS_MAX, 0));
+ARGUMENTS(load_pending, struct load_part, "group consumer id delivered-milliseconds deliveries",
+          ARG_FIXED(struct load_part, x.kind, PART_PENDING),
+          ARG_WORD(struct load_part, x.group, "group"),
+          ARG_WORD(struct load_part, x.consumer, "consumer"),
+          ARG_STREAM_ID(struct load_part, x.id, "id"),
+          ARG_INTEGER(struct load_part, x.at_ms, "delivered-milliseconds", 0, TIME_MS_MAX, 0),
+          ARG_INTEGER(struct load_part, count, "deliveries", 0, INT64_MAX, 0));
+
+static enum err entry_of(struct request *rq, const struct load_part *a, struct slice *fields)
+{
+    struct buf out;
+    if (a->words.count % 2 != 0) {
+        return error_set(&rq->error, ERR_SYNTAX, "an entry has a value for each field");
+    }
+    buf_init(&out);
+    stream_fields_write(a->words.items, a->words.count, &out);
+    enum err r = out.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for an entry") : OK;
+    if (r == OK) *fields = arena_copy(rq->arena, buf_slice(&out));
+    buf_fini(&out);
+    return r;
+}
+
+static enum err check_part(struct request *rq, void *bound)
+{
+    struct load_part *a = bound;
+    a->x.count = (uint64_t)a->count;
+    return a->x.kind == PART_ENTRY ? entry_of(rq, a, &a->x.fields) : OK;
+}
+ARGUMENTS_WITH(load_part, struct load_part,
+               "<ENTRY entry | STATE state | GROUP group | CONSUMER consumer | PENDING pending>",
+               WITH(.check = check_part), ARG_ALSO("ENTRY", load_entry),
+               ARG_ALSO("STATE", load_state), ARG_ALSO("GROUP", load_group),
+               ARG_ALSO("CONSUMER", load_consumer), ARG_ALSO("PENDING", load_pending));
+
+struct load_collection {
+    struct collection_load x; /* first */
+    struct {
+        struct load_part *items;
+        size_t count;
+    } parts; /* of a stream */
+};
+
+#define COLLECTION_ARGUMENTS(of, its_kind, member, each, such_as)                                  \
+    ARGUMENTS(of, struct load_collection,                                                          \
               "[PXAT unix-time-milliseconds] [MORE count] numelements element [element ...]",      \
-              ARG_FIXED(struct collection_load, kind, its_kind),                                   \
-              ARG_INTEGER(struct collection_load, expiry_ms, "PXAT", 1, TIME_MS_MAX, 0),           \
-              ARG_INTEGER(struct collection_load, before, "MORE", 1, INT64_MAX, 0),                \
+              ARG_FIXED(struct load_collection, x.kind, its_kind),                                 \
+              ARG_INTEGER(struct load_collection, x.expiry_ms, "PXAT", 1, TIME_MS_MAX, 0),         \
+              ARG_INTEGER(struct load_collection, x.before, "MORE", 1, INT64_MAX, 0),              \
               ARG_COUNT("numelements", 1, INT64_MAX, "elements", such_as),                         \
-              ARG_LIST(struct collection_load, elements, "element", each, NULL))
-COLLECTION_ARGUMENTS(load_hash, COLLECTION_HASH, load_field, "1 name Ada 0");
-COLLECTION_ARGUMENTS(load_list, COLLECTION_LIST, load_value, "2 a b");
-COLLECTION_ARGUMENTS(load_set, COLLECTION_SET, load_member, "2 a b");
-COLLECTION_ARGUMENTS(load_zset, COLLECTION_ZSET, load_scored, "1 1.5 ada");
+              ARG_LIST(struct load_collection, member, "element", each, NULL))
+COLLECTION_ARGUMENTS(load_hash, COLLECTION_HASH, x.elements, load_field, "1 name Ada 0");
+COLLECTION_ARGUMENTS(load_list, COLLECTION_LIST, x.elements, load_value, "2 a b");
+COLLECTION_ARGUMENTS(load_set, COLLECTION_SET, x.elements, load_member, "2 a b");
+COLLECTION_ARGUMENTS(load_zset, COLLECTION_ZSET, x.elements, load_scored, "1 1.5 ada");
+COLLECTION_ARGUMENTS(load_stream, COLLECTION_STREAM, parts, load_part, "1 STATE 0-0 0 0-0");
 
 static enum err check_collection(struct request *rq, void *bound)
 {
-    ((struct collection_load *)bound)->all = rq->env->db->collections;
+    struct load_collection *a = bound;
+    a->x.all = rq->env->db->collections;
+    if (a->x.kind != COLLECTION_STREAM) return OK;
+    a->x.parts.items = arena_alloc(rq->arena, a->parts.count * sizeof *a->x.parts.items);
+    a->x.parts.count = a->parts.count;
+    for (size_t i = 0; i < a->parts.count; i++) a->x.parts.items[i] = a->parts.items[i].x;
     return OK;
 }
-ARGUMENTS_WITH(collection_arguments, struct collection_load,
-               "key <HASH hash | LIST list | SET set | ZSET zset>", WITH(.check = check_collection),
-               ARG_KEY(struct collection_load, to, "key", KEY_OW | KEY_UPDATE),
+ARGUMENTS_WITH(collection_arguments, struct load_collection,
+               "key <HASH hash | LIST list | SET set | ZSET zset | STREAM stream>",
+               WITH(.check = check_collection),
+               ARG_KEY(struct load_collection, x.to, "key", KEY_OW | KEY_UPDATE),
                ARG_ALSO("HASH", load_hash), ARG_ALSO("LIST", load_list), ARG_ALSO("SET", load_set),
-               ARG_ALSO("ZSET", load_zset));
+               ARG_ALSO("ZSET", load_zset), ARG_ALSO("STREAM", load_stream));
 
 static enum err check_record_collection(struct request *rq, void *bound)
 {

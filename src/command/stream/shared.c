@@ -4,27 +4,6 @@
 
 /* ---- words ---- */
 
-enum err stream_bad_id(struct request *rq)
-{
-    return error_set(&rq->error, ERR_SYNTAX,
-                     "Invalid stream ID specified as stream command argument");
-}
-
-enum err stream_id_word(struct request *rq, struct slice word, uint64_t seq, struct stream_id *out)
-{
-    return stream_id_read(word, seq, out) ? OK : stream_bad_id(rq);
-}
-
-static enum err read_id(struct request *rq, const struct argument *a, struct slice word, void *to)
-{
-    struct stream_id id;
-    (void)a;
-    enum err r = stream_id_word(rq, word, 0, &id);
-    if (r == OK) memcpy(to, &id, sizeof id);
-    return r;
-}
-const struct argument_kind arg_kind_stream_id = {.read = read_id};
-
 /* *is_open: it is after "(": not itself part of the range. */
 static enum err read_bound(struct request *rq, struct slice word, uint64_t seq, bool *is_open,
                            struct stream_id *id)

@@ -25,16 +25,7 @@
 
 /* ---- words ---- */
 
-/* <ms> or <ms>-<seq>. ERR_SYNTAX in Redis's words. */
-ERR_MUST_USE enum err stream_id_word(struct request *rq, struct slice word, uint64_t seq,
-                                     struct stream_id *out);
-ERR_MUST_USE enum err stream_bad_id(struct request *rq);
-extern const struct argument_kind arg_kind_stream_id;
-#define ARG_STREAM_ID(in, member, label)                                                           \
-    {                                                                                              \
-        ARG_ONE(in, member, struct stream_id, label, arg_kind_stream_id)                           \
-    }
-/* Likewise, or -, or +, or ( and an id: the first or the last of a range, whose id it becomes. */
+/* An id, or -, or +, or ( and an id: the first or the last of a range, whose id it becomes. */
 extern const struct argument_kind arg_kind_stream_start, arg_kind_stream_end;
 #define ARG_STREAM_START(in, member, label)                                                        \
     {                                                                                              \

@@ -4,7 +4,7 @@
  *   first)
  *
  * Version 1 has values that a client may write, version 2 a collection: its head with all elements
- * in it, also of one that is kept as rows.
+ * in it, also of one that is kept as rows; version 3 a stream: its parts (codec/stream.h).
  *
  * What Redis dumps is refused, as is what this server dumps by Redis.
  */
@@ -20,7 +20,7 @@
 #define DUMP_MAGIC "TPLD"
 #define DUMP_MAGIC_BYTES 4
 #define DUMP_HEAD_BYTES 5
-enum dump_version { DUMP_VALUE = 1, DUMP_COLLECTION = 2 };
+enum dump_version { DUMP_VALUE = 1, DUMP_COLLECTION = 2, DUMP_STREAM = 3 };
 #define DUMP_SUM_BYTES 8
 
 static void sum_write(struct slice of, uint8_t to[DUMP_SUM_BYTES])
@@ -59,15 +59,12 @@ static enum err dump_of_collection(struct request *rq, struct slice key)
     bool is_one = false;
     buf_init(&all);
     enum err r = collection_look(rq->env->db->collections, v, key, &c, &is_one, &rq->error);
-    if (r == OK && c.head.kind == COLLECTION_STREAM) {
-        r = error_set(&rq->error, ERR_TYPE,
-                      "a stream has no dump: COPY it, or read it with XRANGE and XINFO");
-    }
     if (r == OK && c.head.is_spread) r = dump_fits(rq, c.head.bytes); /* at least */
     if (r == OK) r = collection_dump(&c, &all, &rq->error);
     elements_read(rq, v);
     if (r == OK) r = dump_fits(rq, all.len);
-    if (r == OK) r = reply_dump(rq, DUMP_COLLECTION, buf_slice(&all));
+    enum dump_version version = c.head.kind == COLLECTION_STREAM ? DUMP_STREAM : DUMP_COLLECTION;
+    if (r == OK) r = reply_dump(rq, version, buf_slice(&all));
     buf_fini(&all);
     return r;
 }
@@ -145,13 +142,13 @@ static enum err restore_time(struct request *rq, const struct restore *a, struct
 /* The value in what DUMP wrote. A client that can make a checksum can make any bytes, so what it is
  * the checksum of is checked as a value that a client sends, or element by element. */
 static enum err restore_value(struct request *rq, struct slice dump, struct slice *value,
-                              bool *is_collection)
+                              enum dump_version *version)
 {
     uint8_t sum[DUMP_SUM_BYTES];
-    uint8_t version = dump.len > DUMP_MAGIC_BYTES ? dump.data[DUMP_MAGIC_BYTES] : 0;
+    uint8_t said = dump.len > DUMP_MAGIC_BYTES ? dump.data[DUMP_MAGIC_BYTES] : 0;
     bool is_whole = dump.len > DUMP_HEAD_BYTES + DUMP_SUM_BYTES &&
-                    memcmp(dump.data, DUMP_MAGIC, DUMP_MAGIC_BYTES) == 0 &&
-                    (version == DUMP_VALUE || version == DUMP_COLLECTION);
+                    memcmp(dump.data, DUMP_MAGIC, DUMP_MAGIC_BYTES) == 0 && said >= DUMP_VALUE &&
+                    said <= DUMP_STREAM;
     if (is_whole) {
         sum_write(slice_of(dump.data, dump.len - DUMP_SUM_BYTES), sum);
         is_whole = memcmp(sum, dump.data + dump.len - DUMP_SUM_BYTES, DUMP_SUM_BYTES) == 0;
@@ -160,17 +157,18 @@ static enum err restore_value(struct request *rq, struct slice dump, struct slic
         return error_set(&rq->error, ERR_SYNTAX, "DUMP payload version or checksum are wrong");
     }
     *value = slice_of(dump.data + DUMP_HEAD_BYTES, dump.len - DUMP_HEAD_BYTES - DUMP_SUM_BYTES);
-    *is_collection = version == DUMP_COLLECTION;
-    if (*is_collection || value_check(*value, &rq->error) == OK) return OK;
+    *version = (enum dump_version)said;
+    if (*version != DUMP_VALUE || value_check(*value, &rq->error) == OK) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "Bad data format");
 }
 
-static enum err restore_collection(struct request *rq, const struct op *op)
+static enum err restore_collection(struct request *rq, const struct op *op, bool is_stream)
 {
     int64_t now_ms = engine_time_ms(rq->env->db->engine);
     struct collection_restore x = {.all = rq->env->db->collections,
                                    .to = op->key,
                                    .head = op->value,
+                                   .is_stream = is_stream,
                                    .expiry_ms = op->ttl == TTL_NONE ? 0
                                                 : op->ttl == TTL_AT ? op->ttl_ms
                                                                     : now_ms + op->ttl_ms};
@@ -184,14 +182,15 @@ static enum err restore_run(struct request *rq)
     const struct restore *a = rq->bound;
     struct op op = {.kind = OP_SET, .key = a->key};
     struct entry there = {0};
-    bool is_collection = false;
+    enum dump_version version = DUMP_VALUE;
     enum err r = a->replaces ? OK : request_get(rq, op.key, &there);
     if (r == OK && there.exists) {
         r = error_set(&rq->error, ERR_BUSYKEY, "Target key name already exists.");
     }
     if (r == OK) r = restore_time(rq, a, &op);
-    if (r == OK) r = restore_value(rq, a->dump, &op.value, &is_collection);
-    if (r == OK) r = is_collection ? restore_collection(rq, &op) : request_commit(rq, &op, 1);
+    if (r == OK) r = restore_value(rq, a->dump, &op.value, &version);
+    if (r == OK && version != DUMP_VALUE) r = restore_collection(rq, &op, version == DUMP_STREAM);
+    if (r == OK && version == DUMP_VALUE) r = request_commit(rq, &op, 1);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }

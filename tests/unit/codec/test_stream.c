@@ -143,6 +143,72 @@ static void a_varint_that_is_too_long_is_none(void **state)
     }
 }
 
+/* Each kind as it was written; of none of them a part, and nothing that is more than it says. */
+static void parts_are_read_as_they_are_written(void **state)
+{
+    const struct slice words[] = {slice_str("name"), slice_str("")};
+    struct buf fields, out, again;
+    (void)state;
+    buf_init(&fields);
+    buf_init(&out);
+    buf_init(&again);
+    stream_fields_write(words, 2, &fields);
+    const struct stream_part parts[] = {
+        {.kind = PART_ENTRY, .id = {1, UINT64_MAX}, .fields = buf_slice(&fields)},
+        {.kind = PART_STATE, .id = {5, 6}, .deleted = {UINT64_MAX, 0}, .count = 7},
+        {.kind = PART_GROUP, .group = slice_str("g"), .id = {1, 0}, .entries_read = -1},
+        {.kind = PART_CONSUMER,
+         .group = slice_str("g"),
+         .consumer = slice_str("\xff"),
+         .at_ms = 5,
+         .active_ms = -1},
+        {.kind = PART_PENDING,
+         .group = slice_str(""),
+         .consumer = slice_str("ann"),
+         .id = {1, 2},
+         .at_ms = 3,
+         .count = 4}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        struct stream_part x;
+        size_t at = 0;
+        out.len = again.len = 0;
+        stream_part_write(&parts[i], &out);
+        assert_true(stream_part_read(buf_slice(&out), &at, &x));
+        assert_int_equal(at, out.len);
+        stream_part_write(&x, &again);
+        assert_true(slice_eq(buf_slice(&out), buf_slice(&again)));
+        assert_true(x.kind == parts[i].kind && x.active_ms == parts[i].active_ms);
+        for (size_t cut = 0; cut < out.len; cut++) {
+            at = 0;
+            assert_false(stream_part_read(slice_of(out.data, cut), &at, &x));
+        }
+        at = 0;
+        out.data[0] += 5;
+        assert_false(stream_part_read(buf_slice(&out), &at, &x));
+    }
+    buf_fini(&fields);
+    buf_fini(&out);
+    buf_fini(&again);
+}
+
+static void fields_that_are_not_pairs_are_no_entry(void **state)
+{
+    (void)state;
+    assert_true(stream_fields_are_good(slice_of("\x02\x01"
+                                                "a\x00",
+                                                4)));
+    assert_false(stream_fields_are_good(slice_of("\x00", 1)));
+    assert_false(stream_fields_are_good(slice_of("\x01\x01"
+                                                 "a",
+                                                 3)));
+    assert_false(stream_fields_are_good(slice_of("\x02\x01"
+                                                 "a\x00\x00",
+                                                 5)));
+    assert_false(stream_fields_are_good(slice_of("\x02\x01"
+                                                 "a\x01",
+                                                 4)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +218,8 @@ int main(void)
         cmocka_unit_test(fields_are_read_as_they_are_written),
         cmocka_unit_test(fields_that_are_cut_off_are_damaged),
         cmocka_unit_test(a_varint_that_is_too_long_is_none),
+        cmocka_unit_test(parts_are_read_as_they_are_written),
+        cmocka_unit_test(fields_that_are_not_pairs_are_no_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
