@@ -288,6 +288,30 @@ static void what_was_trimmed_is_not_met(void **state)
     expect(c, "[[name g *]]", "XINFO GROUPS t");
 }
 
+/* A flush takes the groups of those who wait, but not those of another database. */
+static void who_waits_for_a_group_is_told_of_a_flush(void **state)
+{
+    static const char *const flushes[] = {"FLUSHDB", "FLUSHALL",
+                                          "EVAL return(redis.call('flushdb')) 0"};
+    (void)state;
+    for (size_t i = 0; i < sizeof flushes / sizeof flushes[0]; i++) {
+        expect(c, "+OK", "SELECT 0");
+        expect(c, "+OK", "XGROUP CREATE s g $ MKSTREAM");
+        load_block(d, c, "XREADGROUP GROUP g ann BLOCK 0 STREAMS s >");
+        load_block(other, c, "XREAD BLOCK 0 STREAMS s $");
+        expect(c, "+OK", "SELECT 1");
+        expect(c, "+OK", "FLUSHDB");
+        expect(c, ":2", "EVAL %s 0",
+               "return tonumber(redis.call('info','clients'):match('blocked_clients:(%d+)'))");
+        expect(c, "+OK", "SELECT 0");
+        expect(c, "+OK", flushes[i]);
+        expect_next(d, "-NOGROUP *");
+        expect(c, "1-0", "XADD s 1-0 a 1");
+        expect_next(other, "[[s [[1-0 [a 1]]]]]");
+        expect(c, ":1", "DEL s");
+    }
+}
+
 /* A transaction happens whole, or not at all. */
 static void a_transaction_takes_all_of_it_back(void **state)
 {
@@ -480,6 +504,7 @@ int main(void)
         TEST(what_is_made_again_begins_anew),
         TEST(a_copy_has_its_groups),
         TEST(what_was_trimmed_is_not_met),
+        TEST(who_waits_for_a_group_is_told_of_a_flush),
         TEST(a_transaction_takes_all_of_it_back),
         TEST(a_long_script_has_one_time),
         TEST(a_dump_has_its_groups),

@@ -3,8 +3,8 @@
  * Invariants:
  *   1. A wait is in the line of each of its keys, once, from the first attempt that found nothing
  *      until it is served or freed; a line without a wait does not exist.
- *   2. A line is due from a commit that leaves a collection at its key until lines_serve has found
- *      that its first wait gets nothing more there.
+ *   2. A line is due from a commit that leaves a collection at its key, or takes one away that a
+ *      wait ends with, until lines_serve has found that its first wait gets nothing more there.
  *   3. No wait joins a line that is due: it is served before another command is run (dispatch.c).
  *   4. Only a wait whose client is parked is served: one that is woken is about to ask for its
  *      rights, or has an end.
@@ -319,6 +319,15 @@ size_t lines_count(const struct env *env)
     return env->lines->waits;
 }
 
+/* The database is flushed: those whose wait ends with their key are told. */
+static void make_all_due(struct lines *x, uint16_t database)
+{
+    size_t at = 0;
+    for (struct line *l; (l = htab_next(&x->table, &at)) != NULL;) {
+        if (key_database(l->key) == database) make_due(x, l);
+    }
+}
+
 static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 {
     struct lines *x = arg;
@@ -326,6 +335,7 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     if (x->table.count == 0) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
+        if (mu->kind == MUTATION_FLUSH && x->ends > 0) make_all_due(x, key_database(mu->key));
         bool is_put = mu->kind == MUTATION_SET;
         if ((!is_put && mu->kind != MUTATION_DELETE) || key_space(mu->key) != SPACE_DATA) continue;
         bool is_head = is_put && collection_is_head(mu->value);
@@ -392,7 +402,7 @@ static void lines_close(struct env *env)
 static void lines_of_engine(struct env *env, struct engine *g)
 {
     struct layer layer = {
-        .kinds = LAYER_SPACE(SPACE_DATA), .on_commit = on_commit, .arg = env->lines};
+        .kinds = LAYER_SPACE(SPACE_DATA) | LAYER_FLUSH, .on_commit = on_commit, .arg = env->lines};
     waiter_cancel(&env->lines->waiter);
     engine_add_layer(g, &layer);
 }
