@@ -142,6 +142,16 @@ static void what_belongs_to_a_connection_is_refused(void **state)
     expect_command("{'result':'PONG'}", "['PING']");
 }
 
+static void what_a_request_sets_ends_with_it(void **state)
+{
+    http_expect(h, 200, "[{'result':'OK'},{'result':'tuples'},{'result':1},{'result':'OK'}]",
+                "POST /pipeline", NULL,
+                "[['CLIENT','VIEW','TUPLES'],['CLIENT','VIEW'],['HSET','a/#1','f','v'],"
+                "['CLIENT','EXEC-ON-ERROR','CONTINUE']]");
+    http_expect(h, 200, "[{'result':'plain'},{'result':'user'},{'result':0}]", "POST /pipeline",
+                NULL, "[['CLIENT','VIEW'],['CLIENT','EXEC-ON-ERROR'],['EXISTS','a/#1']]");
+}
+
 /* ---- several --------------------------------------------------------------------------------- */
 
 static void a_pipeline_runs_all_in_order(void **state)
@@ -363,6 +373,7 @@ int main(void)
         TEST(words_may_be_in_the_path),
         TEST(paths_that_cannot_be_decoded_are_refused),
         TEST(what_belongs_to_a_connection_is_refused),
+        TEST(what_a_request_sets_ends_with_it),
         TEST(a_pipeline_runs_all_in_order),
         TEST(nothing_runs_of_what_is_malformed),
         TEST(a_transaction_is_all_or_nothing),

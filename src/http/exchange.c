@@ -143,12 +143,16 @@ void exchange_park(struct exchange *x)
     if (runner_is_parked(&x->runner)) move(x, EXCHANGE_PARKED);
 }
 
-/* Bodies are texts, whatever default-format says. */
+/* Bodies are texts, whatever default-format says. What a request has set ends with it: the next one
+ * on this connection may be another user's. */
 static void set_forms(struct exchange *x)
 {
     x->client.settings.proto = 2;
     x->client.settings.format = x->http->env->settings.bare_bigints ? FORMAT_JSON_BARE
                                                                     : FORMAT_JSON;
+    x->client.settings.view = VIEW_OF_USER;
+    x->client.settings.exec_on_error = EXEC_OF_USER;
+    x->client.settings.is_readonly = false;
     x->client.listening.hearing = (struct client_hearing){0};
     x->stream_type = NULL;
 }
