@@ -41,7 +41,8 @@ export function duration(ms) {
     if (s < 10) return `${s.toFixed(1).replace(/\.0$/, '')} s`;
     if (s < 120) return `${Math.round(s)} s`;
     if (s < 7200) return `${Math.round(s / 60)} min`;
-    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
+    const minutes = Math.round(s / 60);
+    if (s < 172800) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
     return `${Math.round(s / 86400)} d`;
 }
 

@@ -11,6 +11,7 @@ import {
 import {read, compact, pretty, typeName} from './web/json.js';
 import {diffLines} from './web/diff.js';
 import {splitWords} from './web/syntax.js';
+import {duration} from './web/format.js';
 
 let failures = 0;
 
@@ -93,4 +94,5 @@ same(
     ['KV.SET', '["a b",1]', '{"x":"y z"}', 'a b', "it's"],
     splitWords('KV.SET ["a b",1] \'{"x":"y z"}\' "a b" "it\'s"'),
 );
+same('hours have at most 59 minutes', ['2 h 59 min', '3 h 0 min'], [duration(10750000), duration(10799600)]);
 process.exit(failures === 0 ? 0 : 1);
