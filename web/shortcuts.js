@@ -27,6 +27,7 @@ export function setShortcuts(keys) {
 export function startShortcuts(go, focusSearch) {
     addEventListener('keydown', e => {
         if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
+        if (document.querySelector('dialog[open]') !== null) return; // Escape is the dialog's, and nothing else
         if (e.target instanceof HTMLElement && isTyping(e.target)) {
             if (e.key === 'Escape') e.target.blur();
             return;

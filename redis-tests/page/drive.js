@@ -133,6 +133,15 @@ async function keyboard() {
         await press('Escape', 'g', 'q');
         await b.sees('h1', 'Queues');
     });
+    await test('Escape ends a dialog that has lost the focus, and nothing else', async () => {
+        await b.go(ENTRY);
+        await b.click('.facts button', 'change');
+        await b.sees('dialog[open]');
+        await b.page.evaluate(() => document.activeElement.blur());
+        await press('Escape');
+        await b.gone('dialog');
+        await b.sees('.key-title', '["mixed",1.5]');
+    });
     await test('go to key takes JSON, path form and a word, and says which', async () => {
         for (const [text, as] of [
             ['["users",3]', 'JSON'],
