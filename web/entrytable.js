@@ -4,7 +4,7 @@ import {h, fill, setText} from './dom.js';
 import * as api from './api.js';
 import {go} from './router.js';
 import {parseKey, keyText, partLabel} from './keys.js';
-import {tryRead, typeName, asText, fromBase64, typed} from './json.js';
+import {tryRead, typeName, asText, fromBase64, typed, collectionOf, countText} from './json.js';
 import {number, short, bytes, duration, stamp, utf8Length} from './format.js';
 import {mark} from './tree.js';
 import {listKeys} from './shortcuts.js';
@@ -257,12 +257,7 @@ export class EntryTable {
             },
             h('td', {class: 'key-cell'}, link),
             h('td', {}, node === null && value.length >= 100000 ? 'large' : typeName(node)),
-            h('td', {class: 'preview mono'}, preview(value, node)),
-            h(
-                'td',
-                {class: 'num', title: `${number(utf8Length(value))} bytes`},
-                bytes(utf8Length(value)),
-            ),
+            ...valueCells(value, node),
             h('td', {class: 'num', title: ageTitle(vs)}, ageText(vs)),
             expires,
         );
@@ -363,6 +358,18 @@ export class EntryTable {
     stop() {
         this.controller.abort();
     }
+}
+
+/* What an entry has, and its size. Of a collection that is the number of its elements. */
+function valueCells(value, node) {
+    const collection = collectionOf(node);
+    if (collection !== null)
+        return [h('td', {class: 'preview'}, countText(collection)), h('td', {class: 'num'}, '')];
+    const size = utf8Length(value);
+    return [
+        h('td', {class: 'preview mono'}, preview(value, node)),
+        h('td', {class: 'num', title: `${number(size)} bytes`}, bytes(size)),
+    ];
 }
 
 /* The beginning of a value; bytes that are text as text. */

@@ -5,7 +5,7 @@ import {h, fill, setText} from './dom.js';
 import * as api from './api.js';
 import {go, address} from './router.js';
 import {guessKey, keyText, tryParseKey} from './keys.js';
-import {tryRead, compact} from './json.js';
+import {tryRead, compact, collectionOf, collectionText} from './json.js';
 import {number, short, clock, stamp} from './format.js';
 import {commandLine} from './command.js';
 import {errorBox} from './dialog.js';
@@ -386,6 +386,11 @@ function changeRow(c) {
                   {class: 'gone'},
                   c.key === null ? 'the database was emptied' : 'deleted, or expired',
               )
-            : h('span', {}, c.value.slice(0, VALUE)),
+            : h('span', {}, valueText(c.value)),
     );
+}
+
+function valueText(value) {
+    const collection = value.startsWith('{"$collection"') ? collectionOf(tryRead(value)) : null;
+    return collection === null ? value.slice(0, VALUE) : collectionText(collection);
 }

@@ -5,7 +5,7 @@ import {h, setText} from './dom.js';
 import * as api from './api.js';
 import {keyText} from './keys.js';
 import {number, dateTime} from './format.js';
-import {tryRead, pretty} from './json.js';
+import {tryRead, pretty, collectionOf, collectionText} from './json.js';
 import {commandLine} from './command.js';
 
 const PAGE = 2000;
@@ -96,12 +96,15 @@ async function readAll({prefix, json, status, list, signal}) {
 
 function row([key, value, vs, endsAt]) {
     const node = value === null ? null : tryRead(value);
+    const collection = collectionOf(node);
     const what =
         key === null
             ? 'the database was emptied'
             : value === null
               ? 'deleted, or expired'
-              : h('pre', {class: 'mono'}, node === null ? value : pretty(node));
+              : collection !== null
+                ? collectionText(collection)
+                : h('pre', {class: 'mono'}, node === null ? value : pretty(node));
     return h(
         'li',
         {},

@@ -200,9 +200,44 @@ export function typed(node) {
     return null;
 }
 
+export const COLLECTIONS = ['hash', 'list', 'set', 'zset', 'stream'];
+const KIND_NAMES = {zset: 'sorted set'};
+const ELEMENTS = {hash: 'field', list: 'element', set: 'member', zset: 'member', stream: 'entry'};
+
+export function kindName(kind) {
+    return KIND_NAMES[kind] || kind;
+}
+
+/* "2 fields", "1 entry" */
+export function countText({kind, length}) {
+    const one = ELEMENTS[kind] || 'element';
+    const many = one === 'entry' ? 'entries' : `${one}s`;
+    return `${length.toLocaleString('en')} ${length === 1 ? one : many}`;
+}
+
+/* "hash of 2 fields" */
+export function collectionText(collection) {
+    return `${kindName(collection.kind)} of ${countText(collection)}`;
+}
+
+/* What the value of a key says that is one of Redis's types (docs/types.md): {kind, length}; null = it is
+ * none. The server lets no value of another kind look so. */
+export function collectionOf(node) {
+    if (node === null || node.t !== 'object' || node.members.length !== 1) return null;
+    const {name, v} = node.members[0];
+    if (name !== '$collection' || v.t !== 'object') return null;
+    const member = which => v.members.find(m => m.name === which)?.v;
+    const type = member('type');
+    const length = member('length');
+    if (type?.t !== 'string' || length?.t !== 'number') return null;
+    return {kind: type.text, length: Number(length.raw)};
+}
+
 /* The type of a value in a word. */
 export function typeName(node) {
     if (node === null) return 'unreadable';
+    const collection = collectionOf(node);
+    if (collection !== null) return kindName(collection.kind);
     const tag = typed(node);
     if (tag !== null) return tag.type;
     return node.t === 'true' || node.t === 'false' ? 'boolean' : node.t;

@@ -14,6 +14,8 @@ import {
     KINDS,
 } from './keys.js';
 import {short, number} from './format.js';
+import {kindName, collectionText} from './json.js';
+import {collectionKinds} from './kinds.js';
 
 const CHILDREN = 100; // shown at once
 const PAGE = 100;
@@ -109,6 +111,7 @@ export class Tree {
             isOpen: false,
             el: null,
             count: null,
+            kindAsked: false,
         };
     }
 
@@ -152,6 +155,7 @@ export class Tree {
         });
         node.children = [...had, ...made];
         node.next = next;
+        this.kinds(made);
         const items = node.children.map(n => this.item(n));
         if (next !== null) {
             items.push(
@@ -201,6 +205,7 @@ export class Tree {
             {class: 'fold', onclick: open, 'aria-hidden': 'true'},
             icon('right', 12),
         );
+        node.kindEl = h('span', {class: 'count collection', hidden: true});
         node.countEl = h('span', {class: 'count'});
         node.row = h(
             'div',
@@ -208,6 +213,7 @@ export class Tree {
             h('span', {class: 'fold-place'}, node.fold),
             mark(part),
             h('span', {class: 'tree-label mono'}, partLabel(part)),
+            node.kindEl,
             node.countEl,
         );
         node.list = h('ul', {role: 'group', hidden: true});
@@ -299,7 +305,35 @@ export class Tree {
         el.focus();
     }
 
-    // --- counts, that come late ---
+    // --- what comes late: which are hashes, lists, ...; counts ---
+
+    async kinds(nodes) {
+        const {signal} = this.controller;
+        const asked = nodes.filter(n => n.child.hasEntry && !n.kindAsked);
+        for (const n of asked) n.kindAsked = true;
+        const found = await collectionKinds(
+            asked.map(n => n.parts),
+            signal,
+        );
+        found.forEach((c, i) => {
+            const {kindEl} = asked[i];
+            kindEl.hidden = c === null;
+            if (c === null) return;
+            setText(kindEl, `${kindName(c.kind)} ${short(c.length)}`);
+            kindEl.title = collectionText(c);
+        });
+    }
+
+    /* An entry has changed: the tree may show how much is in it. */
+    changed(parts) {
+        let node = this.root;
+        for (let i = 0; i < parts.length; i++) {
+            node = (node.children || []).find(n => sameKey(n.parts, parts.slice(0, i + 1)));
+            if (node === undefined) return;
+        }
+        node.kindAsked = false;
+        this.kinds([node]);
+    }
 
     async count() {
         const {signal} = this.controller;

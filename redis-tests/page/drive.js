@@ -18,6 +18,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {gzipSync} from 'node:zlib';
 import {eventSource} from './events.js';
 import {many, leaving, lost} from './many.js';
+import {types} from './types.js';
 import {entries, atomic, queues, search, feed, consoleScreen} from './screens.js';
 
 const SCREENS = [
@@ -31,6 +32,7 @@ async function run() {
     await signing();
     await loadFew(resp);
     await entries();
+    await types();
     await atomic();
     await queues();
     await search();
