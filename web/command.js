@@ -10,15 +10,35 @@ function quote(word) {
     return /^[A-Za-z0-9_./:@%+,=-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`;
 }
 
+const isBytes = word => typeof word === 'object';
+
+/* A word as redis-cli reads it at its prompt, and with --quoted-input: bytes in escapes. */
+function escaped(word) {
+    if (!isBytes(word) && /^[A-Za-z0-9_./:@%+,=-]+$/.test(word)) return String(word);
+    const data = isBytes(word)
+        ? Array.from(atob(word.$bytes), c => c.charCodeAt(0))
+        : [...new TextEncoder().encode(word)];
+    const one = b => {
+        const c = String.fromCharCode(b);
+        if (c === '"' || c === '\\') return `\\${c}`;
+        return b >= 32 && b < 127 ? c : `\\x${b.toString(16).padStart(2, '0')}`;
+    };
+    return `"${data.map(one).join('')}"`;
+}
+
 export function cliForm(words) {
     const db = currentDatabase();
     const select = db === '0' ? '' : ` -n ${quote(db)}`;
-    return `redis-cli${select} ${words.map(quote).join(' ')}`;
+    if (!words.some(isBytes)) return `redis-cli${select} ${words.map(quote).join(' ')}`;
+    return `redis-cli${select} --quoted-input ${words.map(w => quote(escaped(w))).join(' ')}`;
 }
 
+/* Several commands: one connection for all of them where one says how the others are read. */
 function cliForms(commands, isTransaction) {
-    if (!isTransaction) return commands.map(cliForm).join('\n');
-    const lines = [['MULTI'], ...commands, ['EXEC']].map(c => c.map(quote).join(' '));
+    const isView = commands[0][0] === 'CLIENT';
+    if (!isTransaction && !isView) return commands.map(cliForm).join('\n');
+    const all = isTransaction ? [['MULTI'], ...commands, ['EXEC']] : commands;
+    const lines = all.map(c => c.map(escaped).join(' '));
     return `${cliForm([]).trim()} <<'END'\n${lines.join('\n')}\nEND`;
 }
 

@@ -2,19 +2,26 @@
 
 import {h, fill, setText} from './dom.js';
 import * as api from './api.js';
-import {route} from './router.js';
+import {go, route} from './router.js';
 import {keyText, keyPath} from './keys.js';
-import {tryRead, typeName, pretty, fromBase64} from './json.js';
+import {tryRead, typeName, pretty, fromBase64, collectionOf, countText} from './json.js';
 import {number, bytes, duration, dateTime, utf8Length, clock} from './format.js';
 import {showValue, hexDump} from './valuetree.js';
 import {ageText, ageTitle} from './entrytable.js';
 import {commandLine, guard, copyText} from './command.js';
-import {confirm, dialog, errorBox, toast} from './dialog.js';
+import {confirm, errorBox, toast} from './dialog.js';
 import {Editor} from './editor.js';
+import {Elements} from './elements.js';
+import {askExpiry} from './expiry.js';
+import {rename} from './rename.js';
+import {question} from './rediskey.js';
 import {freshness} from './fresh.js';
 import {history} from './history.js';
 
+// Those that show a value; of a collection there are its elements.
+const OF_VALUES = ['tree', 'json', 'msgpack'];
 const TABS = [
+    ['elements', 'Elements'],
     ['tree', 'Tree'],
     ['json', 'JSON'],
     ['msgpack', 'MessagePack'],
@@ -27,7 +34,8 @@ export class Entry {
         this.key = key;
         this.json = keyText(key);
         this.controller = new AbortController();
-        this.entry = null; // {value, vs, node}
+        this.entry = null; // {value, vs, node, collection}
+        this.elements = null; // of a collection
         this.endsAt = null; // when it expires, by this machine's clock
         this.tab = 'tree';
         this.editor = null;
@@ -51,7 +59,8 @@ export class Entry {
         this.facts = h('dl', {class: 'facts'});
         this.fresh = freshness(0);
         this.live = h('span', {class: 'live', role: 'status'});
-        this.body = h('div', {class: 'entry-body'});
+        this.body = h('div', {class: 'entry-body', id: 'entry-body', role: 'tabpanel'});
+        this.body.setAttribute('aria-labelledby', 'tab-tree');
         this.line = commandLine(() => ['KV.GET', this.json, 'WITHVERSION']);
         this.search = h('input', {
             type: 'search',
@@ -78,43 +87,6 @@ export class Entry {
                 ),
             ),
         );
-        this.body.id = 'entry-body';
-        this.body.setAttribute('role', 'tabpanel');
-        this.body.setAttribute('aria-labelledby', 'tab-tree');
-        this.editButton = guard(
-            h('button', {class: 'primary small', onclick: () => this.edit()}, 'Edit'),
-            () => ['KV.SET', this.json, '1'],
-        );
-        this.watchButton = h(
-            'button',
-            {class: 'small', 'aria-pressed': 'false', onclick: () => this.toggleWatch()},
-            'Watch',
-        );
-        const remove = guard(
-            h('button', {class: 'small danger-quiet', onclick: () => this.remove()}, 'Delete'),
-            () => ['KV.DEL', this.json],
-        );
-        this.head = h(
-            'div',
-            {class: 'entry-head'},
-            h('h2', {class: 'mono key-title'}, this.json),
-            h(
-                'div',
-                {class: 'actions'},
-                this.editButton,
-                this.watchButton,
-                h('button', {class: 'small', onclick: () => copyText(this.json)}, 'Copy key'),
-                h(
-                    'button',
-                    {
-                        class: 'small',
-                        onclick: () => this.entry !== null && copyText(this.entry.value),
-                    },
-                    'Copy value',
-                ),
-                remove,
-            ),
-        );
         this.main = h(
             'div',
             {},
@@ -126,10 +98,50 @@ export class Entry {
         this.el = h(
             'div',
             {class: 'panel entry'},
-            this.head,
+            this.head(),
             this.error.el,
             h('div', {class: 'table-head'}, this.live, this.fresh.el),
             this.main,
+        );
+    }
+
+    /* The key, and what can be done to the entry. */
+    head() {
+        this.editButton = guard(
+            h('button', {class: 'primary small', onclick: () => this.edit()}, 'Edit'),
+            () => ['KV.SET', this.json, '1'],
+        );
+        this.watchButton = h(
+            'button',
+            {class: 'small', 'aria-pressed': 'false', onclick: () => this.toggleWatch()},
+            'Watch',
+        );
+        this.copyButton = h(
+            'button',
+            {class: 'small', onclick: () => this.entry !== null && copyText(this.entry.value)},
+            'Copy value',
+        );
+        const move = guard(h('button', {class: 'small', onclick: () => this.rename()}, 'Rename'), () =>
+            question(this.key, k => ['RENAMENX', k, k]),
+        );
+        const remove = guard(
+            h('button', {class: 'small danger-quiet', onclick: () => this.remove()}, 'Delete'),
+            () => ['KV.DEL', this.json],
+        );
+        return h(
+            'div',
+            {class: 'entry-head'},
+            h('h2', {class: 'mono key-title'}, this.json),
+            h(
+                'div',
+                {class: 'actions'},
+                this.editButton,
+                this.watchButton,
+                h('button', {class: 'small', onclick: () => copyText(this.json)}, 'Copy key'),
+                this.copyButton,
+                move,
+                remove,
+            ),
         );
     }
 
@@ -156,26 +168,58 @@ export class Entry {
     take(pair, ttl) {
         this.fresh.done();
         this.endsAt = ttl > 0 ? Date.now() + ttl : null;
-        this.entry = pair === null ? null : {value: pair[0], vs: pair[1], node: tryRead(pair[0])};
-        this.msgpack = null;
+        const node = pair === null ? null : tryRead(pair[0]);
+        this.entry =
+            pair === null ? null : {value: pair[0], vs: pair[1], node, collection: collectionOf(node)};
         this.draw();
     }
 
     draw() {
         this.main.hidden = this.entry === null;
-        this.editButton.hidden = this.entry === null;
+        this.editButton.hidden = this.entry === null || this.entry.collection !== null;
         if (this.entry === null) {
             this.error.show(
                 `There is no entry ${this.json}. It was deleted, has expired, or never was.`,
             );
             return;
         }
+        this.lookKind(this.entry.collection);
         this.drawFacts();
         this.drawBody();
     }
 
+    /* A collection is shown by its elements, everything else by its value. */
+    lookKind(collection) {
+        const isCollection = collection !== null;
+        for (const t of this.tabs.children) {
+            const id = t.id.slice(4);
+            t.hidden = isCollection ? OF_VALUES.includes(id) : id === 'elements';
+        }
+        this.copyButton.hidden = isCollection;
+        this.line.el.hidden = isCollection;
+        if (!isCollection) this.elements = null;
+        else if (this.elements === null || this.elements.kind !== collection.kind) {
+            this.elements = new Elements({
+                key: this.key,
+                kind: collection.kind,
+                signal: this.controller.signal,
+                changed: () => this.elementsChanged(),
+                failed: e => this.error.show(e),
+            });
+        }
+        const isShown = this.tab === 'history' || (this.tab === 'elements') === isCollection;
+        if (!isShown) this.selectTab(isCollection ? 'elements' : 'tree');
+    }
+
+    /* Its last element takes a collection with it. */
+    async elementsChanged() {
+        await this.reload();
+        if (this.entry === null) this.screen.tree.refresh();
+        else this.screen.tree.changed(this.key);
+    }
+
     drawFacts() {
-        const {value, vs, node} = this.entry;
+        const {value, vs, node, collection} = this.entry;
         const fact = (name, ...what) => h('div', {}, h('dt', {}, name), h('dd', {}, ...what));
         this.expires = h('span', {});
         const change = guard(
@@ -187,7 +231,9 @@ export class Entry {
         fill(
             this.facts,
             fact('Type', typeName(node)),
-            fact('Size', `${bytes(utf8Length(value))} JSON`, raw),
+            collection === null
+                ? fact('Size', `${bytes(utf8Length(value))} JSON`, raw)
+                : fact('Length', countText(collection)),
             fact('Versionstamp', h('span', {class: 'mono', title: ageTitle(vs)}, vs)),
             fact('Age', h('span', {title: ageTitle(vs)}, ageText(vs))),
             fact('Expires', this.expires, ' ', change),
@@ -209,18 +255,23 @@ export class Entry {
     }
 
     showTab(id) {
+        this.selectTab(id);
+        this.drawBody();
+    }
+
+    selectTab(id) {
         this.tab = id;
         for (const t of this.tabs.children) {
             t.setAttribute('aria-selected', String(t.id === `tab-${id}`));
         }
         this.body.setAttribute('aria-labelledby', `tab-${id}`);
-        this.drawBody();
     }
 
     async drawBody() {
         const {value, node} = this.entry;
         this.search.hidden = this.tab !== 'tree';
-        if (this.tab === 'tree')
+        if (this.tab === 'elements') await this.drawElements();
+        else if (this.tab === 'tree')
             showValue(this.body, value, node, {search: this.search.value.trim()});
         else if (this.tab === 'json') {
             fill(
@@ -233,6 +284,11 @@ export class Entry {
             );
         } else if (this.tab === 'msgpack') await this.drawMessagePack();
         else fill(this.body, history(this.key, this.controller.signal));
+    }
+
+    async drawElements() {
+        if (this.body.firstChild !== this.elements.el) fill(this.body, this.elements.el);
+        await this.elements.reload();
     }
 
     async drawMessagePack() {
@@ -305,7 +361,8 @@ export class Entry {
     // --- changing ---
 
     edit() {
-        if (this.entry === null || this.editButton.disabled || this.editor !== null) return;
+        const {entry, editor} = this;
+        if (entry === null || entry.collection !== null || this.editButton.disabled || editor !== null) return;
         this.editor = new Editor({
             key: this.json,
             entry: this.entry,
@@ -351,13 +408,21 @@ export class Entry {
         }
     }
 
+    async rename() {
+        const to = await rename(this.key);
+        if (to === undefined) return;
+        toast('Renamed.', 'good');
+        go('entries', {p: keyText(to.slice(0, -1)), k: keyText(to)});
+        this.screen.tree.refresh();
+    }
+
     async setExpiry() {
-        const words = await dialog('When it expires', close =>
-            expiryForm(this.json, this.endsAt, close),
-        );
-        if (words === undefined) return;
+        const words = ms =>
+            ms === null ? ['KV.PERSIST', this.json] : ['KV.PEXPIRE', this.json, String(ms)];
+        const ms = await askExpiry('When it expires', this.endsAt !== null, words);
+        if (ms === undefined) return;
         try {
-            await api.call(words);
+            await api.call(words(ms));
         } catch (e) {
             toast(e.message, 'bad');
         }
@@ -369,54 +434,4 @@ export class Entry {
         clearInterval(this.timer);
         if (this.watch !== null) this.watch.stop();
     }
-}
-
-const UNITS = {seconds: 1000, minutes: 60000, hours: 3600000, days: 86400000};
-
-function expiryForm(key, endsAt, close) {
-    const amount = h('input', {
-        type: 'number',
-        min: 1,
-        value: 1,
-        id: 'x-amount',
-        oninput: () => line.update(),
-    });
-    const unit = h(
-        'select',
-        {'aria-label': 'Unit', onchange: () => line.update()},
-        Object.keys(UNITS).map(u => h('option', {value: u, selected: u === 'hours'}, u)),
-    );
-    const words = () => [
-        'KV.PEXPIRE',
-        key,
-        String(Math.round(Number(amount.value) * UNITS[unit.value])),
-    ];
-    const line = commandLine(words);
-    return h(
-        'form',
-        {
-            onsubmit: e => {
-                e.preventDefault();
-                close(words());
-            },
-        },
-        h('label', {for: 'x-amount'}, 'From now'),
-        h('div', {class: 'row'}, amount, unit),
-        line.el,
-        h(
-            'div',
-            {class: 'actions'},
-            h('button', {class: 'primary', type: 'submit'}, 'Set'),
-            h(
-                'button',
-                {
-                    type: 'button',
-                    disabled: endsAt === null,
-                    onclick: () => close(['KV.PERSIST', key]),
-                },
-                'Never',
-            ),
-            h('button', {type: 'button', onclick: () => close()}, 'Cancel'),
-        ),
-    );
 }

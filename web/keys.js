@@ -171,6 +171,15 @@ function pathNumber(text) {
     return {k: 'number', v: Number(text)};
 }
 
+/* What is wrong with a key that a person typed for an entry; '' = nothing. */
+export function wrongKey(text) {
+    try {
+        return guessKey(text).parts.length === 0 ? 'a key has at least one part' : '';
+    } catch (e) {
+        return e.message;
+    }
+}
+
 /* What a person typed for a key: {parts, as} with as = 'JSON', 'path form' or 'a word'; throws. */
 export function guessKey(text) {
     const t = text.trim();

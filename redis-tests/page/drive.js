@@ -18,14 +18,14 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {gzipSync} from 'node:zlib';
 import {eventSource} from './events.js';
 import {many, leaving, lost} from './many.js';
-import {types} from './types.js';
+import {types, HASH} from './types.js';
 import {entries, atomic, queues, search, feed, consoleScreen} from './screens.js';
 
 const SCREENS = [
     ...['overview', 'entries', 'queues', 'indexes', 'feed'],
     ...['atomic', 'console', 'clients', 'databases', 'users'],
 ];
-const MORE = [ENTRY, '#/queues?q=mail', '#/queues?q=mail&tab=dead', '#/indexes?i=by_name'];
+const MORE = [ENTRY, HASH, '#/queues?q=mail', '#/queues?q=mail&tab=dead', '#/indexes?i=by_name'];
 
 async function run() {
     await weight();
@@ -268,6 +268,11 @@ async function looks() {
         const found = await b.violations();
         await b.page.keyboard.press('Escape');
         check(found.join('\n  '), found.length === 0);
+        await b.go(HASH);
+        await b.click('.entry button', 'Set a field');
+        const more = await b.violations();
+        await b.page.keyboard.press('Escape');
+        check(more.join('\n  '), more.length === 0);
     });
     await b.go(ENTRY);
     await b.sees('.value-tree');
