@@ -4,9 +4,7 @@
 
 import {h, fill, setText} from './dom.js';
 import * as api from './api.js';
-import {go} from './router.js';
 import {read, tryRead, pretty} from './json.js';
-import {keyText, parseKey, guessKey} from './keys.js';
 import {duration} from './format.js';
 import {commandLine} from './command.js';
 import {dialog, errorBox} from './dialog.js';
@@ -244,92 +242,4 @@ function indent(input) {
         .join('\n');
     input.setRangeText(lines, from, to, 'select');
     input.dispatchEvent(new Event('input'));
-}
-
-/* A dialog that makes a new entry below a prefix. */
-export async function newEntry(screen, prefix) {
-    const start = keyText([...prefix, {k: 'text', v: ''}]);
-    const made = await dialog('New entry', close => newForm(start, close), {class: 'wide'});
-    if (made === undefined) return;
-    screen.tree.refresh();
-    go('entries', {p: keyText(parseKey(made).slice(0, -1)), k: made});
-}
-
-function newForm(start, close) {
-    const error = errorBox();
-    const hint = h('p', {class: 'hint'});
-    const key = h('input', {
-        class: 'mono wide',
-        id: 'n-key',
-        value: start,
-        spellcheck: false,
-        autocomplete: 'off',
-        oninput: () => look(),
-        'data-first': true,
-    });
-    const ttl = h('input', {
-        type: 'number',
-        min: 1,
-        id: 'n-ttl',
-        placeholder: 'never',
-        oninput: () => look(),
-    });
-    const area = valueArea('{\n  \n}', () => look(), {rows: 8});
-    const create = h('button', {class: 'primary', type: 'submit'}, 'Create');
-    const parts = () => guessKey(key.value).parts;
-    const words = () => [
-        'KV.SET',
-        keyText(parts()),
-        area.input.value.trim(),
-        ...(ttl.value === '' ? [] : ['EX', ttl.value]),
-        'IFVERSION',
-        'NONE',
-    ];
-    const line = commandLine(words);
-    const look = () => {
-        let wrong = '';
-        try {
-            if (parts().length === 0) wrong = 'a key has at least one part';
-        } catch (e) {
-            wrong = e.message;
-        }
-        setText(hint, wrong);
-        hint.classList.toggle('bad', wrong !== '');
-        create.disabled = wrong !== '' || !area.isGood();
-        line.update();
-    };
-    look();
-    return h(
-        'form',
-        {
-            onsubmit: async e => {
-                e.preventDefault();
-                error.clear();
-                try {
-                    const vs = await api.call(words());
-                    if (vs === null)
-                        return void error.show(
-                            'An entry of this key is there already. Nothing was changed.',
-                        );
-                    close(keyText(parts()));
-                } catch (failure) {
-                    error.show(failure);
-                }
-            },
-        },
-        h('label', {for: 'n-key'}, 'Key'),
-        key,
-        hint,
-        area.el,
-        h('label', {for: 'n-ttl'}, 'Expires after so many seconds'),
-        ttl,
-        error.el,
-        line.el,
-        h(
-            'div',
-            {class: 'actions'},
-            create,
-            h('button', {type: 'button', onclick: () => close()}, 'Cancel'),
-        ),
-    );
 }

@@ -6,7 +6,7 @@ import {go, address, route} from './router.js';
 import {Tree, mark} from './tree.js';
 import {EntryTable} from './entrytable.js';
 import {Entry} from './entry.js';
-import {newEntry} from './editor.js';
+import {newEntry} from './newentry.js';
 import {keyText, partLabel, tryParseKey} from './keys.js';
 
 export function render(view, params) {

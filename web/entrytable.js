@@ -12,7 +12,7 @@ import {commandLine, guard} from './command.js';
 import {errorBox} from './dialog.js';
 import {commitAge} from './samples.js';
 import {deleteBelow} from './deletebelow.js';
-import {newEntry} from './editor.js';
+import {newEntry} from './newentry.js';
 import {freshness} from './fresh.js';
 
 const PAGE = 100;

@@ -421,6 +421,42 @@ async function whole() {
     });
 }
 
+async function created() {
+    await test('collections of every type are made, and not over an entry that is there', async () => {
+        const make = async (key, kind, fields, ttl = '') => {
+            await b.go('#/entries?p=%5B%5D');
+            await b.click('button', 'New entry');
+            await b.fill('#n-key', key);
+            await b.page.select('#n-kind', kind);
+            for (const [id, value] of Object.entries(fields)) await b.fill(`#${id}`, value);
+            await b.fill('#n-ttl', ttl);
+            await b.click('dialog .primary', 'Create');
+        };
+        await make('types:hash', 'hash', {'el-name': 'over', 'el-value': '1'});
+        await b.sees('dialog .error-box', 'there already');
+        await b.page.keyboard.press('Escape');
+        same('written', 0, await resp.send('HEXISTS', 'types:hash', 'over'));
+        for (const [kind, fields] of [
+            ['hash', {'el-name': 'f', 'el-value': 'v'}],
+            ['list', {'el-value': 'e'}],
+            ['set', {'el-name': 'm'}],
+            ['zset', {'el-name': 'm', 'el-score': '2.5'}],
+            ['stream', {'el-name-1': 'n', 'el-value-1': '1'}],
+        ]) {
+            await make(`types/#9/${kind}`, kind, fields, '3600');
+            await b.sees('.key-title', `["types",9,"${kind}"]`);
+            await b.sees('.figures', 'all 1 ');
+            await b.sees('.facts', 'in 60 min');
+        }
+        await make('types:new', 'set', {'el-name': 'm'});
+        await b.sees('.key-title', '["types:new"]');
+        await b.sees('.facts', 'never');
+        same('made', ['m'], await resp.send('SMEMBERS', 'types:new'));
+        await resp.send('KV.DELRANGE', 'PREFIX', '["types"]');
+        await resp.send('DEL', 'types:new');
+    });
+}
+
 async function rights() {
     await resp.send('ACL', 'SETUSER', 'types', 'on', '>t', '~types*', '+@read', '+acl|whoami', '+acl|dryrun');
     await test('who may only read sees the elements, and why they cannot be changed', async () => {
@@ -469,5 +505,6 @@ export async function types() {
     await list();
     await sets();
     await whole();
+    await created();
     await rights();
 }
