@@ -123,6 +123,14 @@ export async function copyText(text) {
     }
 }
 
+/* Shows a control disabled, with what is missing. */
+export function deny(control, text) {
+    control.disabled = true;
+    control.classList.add('not-allowed');
+    control.title = `Not allowed: ${text}`;
+    control.setAttribute('aria-description', control.title);
+}
+
 /* Shows a control disabled, with what is missing, when the user may not run `words`. */
 export function guard(control, words) {
     let off = () => {};
@@ -130,10 +138,7 @@ export function guard(control, words) {
         const text = await missing(words());
         if (text === '') return;
         off();
-        control.disabled = true;
-        control.classList.add('not-allowed');
-        control.title = `Not allowed: ${text}`;
-        control.setAttribute('aria-description', control.title);
+        deny(control, text);
     };
     off = on('refused', () => {
         if (control.isConnected) look();

@@ -8,7 +8,7 @@ import {keyText} from './keys.js';
 import {countText} from './json.js';
 import {number, duration, dateTime} from './format.js';
 import {fromReply, shownBytes, exactText} from './bytes.js';
-import {commandLine, guard} from './command.js';
+import {commandLine, deny, guard} from './command.js';
 import {question} from './rediskey.js';
 import {addElement, editElement, removeElement, fieldExpiry} from './elementforms.js';
 
@@ -31,17 +31,18 @@ const ADD = {
     zset: ['Add a member', 'ZADD', '1', '1'],
     stream: ['Add an entry', 'XADD', '*', '1', '1'],
 };
-const EDIT = {
-    hash: ['Edit', 'HSET', '1', '1'],
-    list: ['Edit', 'LSET', '0', '1'],
-    zset: ['Score', 'ZADD', '1', '1'],
-};
-const REMOVE = {
-    hash: ['HDEL', '1'],
-    list: ['LREM', '1', '1'],
-    set: ['SREM', '1'],
-    zset: ['ZREM', '1'],
-    stream: ['XDEL', '1-1'],
+// What a row has buttons for: [label, form, command and words after the key].
+const remove = (...words) => ['Delete', removeElement, ...words];
+const ACTIONS = {
+    hash: [
+        ['Edit', editElement, 'HSET', '1', '1'],
+        ['Expiry', fieldExpiry, 'HPEXPIRE', '1000', 'FIELDS', '1', '1'],
+        remove('HDEL', '1'),
+    ],
+    list: [['Edit', editElement, 'LSET', '0', '1'], remove('LREM', '1', '1')],
+    set: [remove('SREM', '1')],
+    zset: [['Score', editElement, 'ZADD', '1', '1'], remove('ZREM', '1')],
+    stream: [remove('XDEL', '1-1')],
 };
 
 /* An element of a reply: what its row shows and its forms need. */
@@ -64,7 +65,9 @@ export class Elements {
         this.places = [FIRST]; // of the pages up to this one
         this.next = null; // the place of the next page
         this.turns = 0; // how often a page was asked for
+        this.denied = {}; // of what rows have buttons for: why the user may not do it
         this.build();
+        this.watchRights();
     }
 
     build() {
@@ -231,18 +234,27 @@ export class Elements {
     }
 
     actions(x) {
-        const button = (text, what, words) =>
-            guard(h('button', {class: 'small quiet', onclick: () => this.done(what(this, x))}, text), () =>
-                question(this.key, k => [words[0], k, ...words.slice(1)]),
-            );
-        const edit = EDIT[this.kind];
-        return [
-            edit === undefined ? null : button(edit[0], editElement, edit.slice(1)),
-            this.kind === 'hash'
-                ? button('Expiry', fieldExpiry, ['HPEXPIRE', '1000', 'FIELDS', '1', '1'])
-                : null,
-            button('Delete', removeElement, REMOVE[this.kind]),
-        ];
+        return ACTIONS[this.kind].map(([label, form]) => {
+            const act = () => this.done(form(this, x));
+            const button = h('button', {class: 'small quiet', data: {action: label}, onclick: act}, label);
+            if (this.denied[label]) deny(button, this.denied[label]);
+            return button;
+        });
+    }
+
+    /* What the user may not do is asked once for all rows, and again when the server has refused
+     * something. */
+    watchRights() {
+        const ask = async ([label, , name, ...rest]) => {
+            const text = await api.missing(question(this.key, k => [name, k, ...rest]));
+            if (text === '' || this.denied[label]) return;
+            this.denied[label] = text;
+            for (const el of this.body.querySelectorAll(`[data-action="${label}"]`)) deny(el, text);
+        };
+        const askAll = () => ACTIONS[this.kind].forEach(ask);
+        const off = api.on('refused', askAll);
+        this.o.signal.addEventListener('abort', off);
+        askAll();
     }
 
     /* A form resolves with true when it has written. */
