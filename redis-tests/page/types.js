@@ -457,6 +457,47 @@ async function created() {
     });
 }
 
+/* Makes a hash at the key, changes its field and deletes it. */
+async function makeAndDelete(key) {
+    const count = () => resp.send('KV.COUNT', 'PREFIX', '[]');
+    const before = await count();
+    await b.go('#/entries?p=%5B%5D');
+    await b.click('button', 'New entry');
+    await b.fill('#n-key', key);
+    await b.page.select('#n-kind', 'hash');
+    await b.fill('#el-name', 'f');
+    await b.fill('#el-value', 'v');
+    await b.click('dialog .primary', 'Create');
+    await b.sees('.key-title', key);
+    await inRow('f', 'Edit');
+    await b.fill('#el-value', 'w');
+    await send('Save');
+    await b.sees('.elements td', 'w');
+    same(key, [1, before + 1], [await resp.send('KV.EXISTS', key), await count()]);
+    await inRow('f', 'Delete');
+    await send('Delete');
+    await b.sees('.error-box', 'There is no entry');
+    same(key, before, await count());
+}
+
+async function named() {
+    const keys = ['[""]', '["a b"]', '["a/b"]', '["a%2fb"]', '["#x"]', '[{"$bytes":"/wA="}]', '[1,"x"]'];
+    await test('a key of any parts is the key that is changed', async () => {
+        for (const key of keys) await makeAndDelete(key);
+    });
+    await resp.send('ACL', 'SETUSER', 'gui', 'on', '>g', '~*', '&*', '+@all', 'view=tuples');
+    await test('... also for a user who sees tuples', async () => {
+        await b.page.click('.who');
+        await b.signIn('gui', 'g');
+        await b.sees('.who', 'gui');
+        for (const key of keys) await makeAndDelete(key);
+        await b.page.click('.who');
+        await b.signIn('default', PASSWORD);
+        await b.sees('.who', 'default');
+    });
+    await resp.send('ACL', 'DELUSER', 'gui');
+}
+
 async function rights() {
     await resp.send('ACL', 'SETUSER', 'types', 'on', '>t', '~types*', '+@read', '+acl|whoami', '+acl|dryrun');
     await test('who may only read sees the elements, and why they cannot be changed', async () => {
@@ -506,5 +547,6 @@ export async function types() {
     await sets();
     await whole();
     await created();
+    await named();
     await rights();
 }
