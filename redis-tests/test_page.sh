@@ -19,7 +19,7 @@ if [ -n "${SCREENSHOTS:-}" ]; then
     mkdir -p docs/ui && pictures=("$PWD/docs/ui")
 fi
 start_server
-(cd "$home" && exec timeout -k 10 270 node drive.js "$(command -v chromium)" "$http_port" "$port" \
+(cd "$home" && exec timeout -k 10 560 node drive.js "$(command -v chromium)" "$http_port" "$port" \
     "${pictures[@]}")
 status=$?
 [ "$status" -eq 0 ] || failures=$((failures + 1))

@@ -19,7 +19,7 @@
 # program also fails, as one more test, when it crashes, times out, ends with an error that no test
 # accounts for, reports fewer tests than it announced, or reports none.
 #
-# Environment: TEST_TIMEOUT (s, per program, 300), FUZZ_SHORT_SECONDS (5), FUZZ_SECONDS (with
+# Environment: TEST_TIMEOUT (s, per program, 600), FUZZ_SHORT_SECONDS (5), FUZZ_SECONDS (with
 # TUPLED_LONG=1), TUPLED_LATE (all servers are tupled-late). Tests are told TUPLED_BIN, TUPLED_ASAN_BIN, and TUPLED_LONG=1 in a long campaign.
 
 set -u
@@ -28,7 +28,7 @@ root=$PWD
 shopt -s nullglob
 export LC_ALL=C
 
-timeout_s=${TEST_TIMEOUT:-300}
+timeout_s=${TEST_TIMEOUT:-600}
 fuzz_s=${FUZZ_SHORT_SECONDS:-5}
 [ -z "${TUPLED_LONG:-}" ] || fuzz_s=${FUZZ_SECONDS:-600}
 export TUPLED_BIN=$root/build/tupled
