@@ -209,6 +209,8 @@ static void what_is_pending_outlives_a_kill(void **state)
     expect(c, "[[s [[4-0 *] [5-0 *]]]]", "XREADGROUP GROUP g ann STREAMS s >");
     expect(c, "[0-0 [2-0 3-0 4-0 5-0] []]", "XAUTOCLAIM s g carl 0 - JUSTID");
     expect(c, "[:4 2-0 5-0 [[carl 4]]]", "XPENDING s g");
+    expect(c, "[]", "XPENDING s g - + 10 ann");
+    expect(c, "[[s []]]", "XREADGROUP GROUP g bob STREAMS s 0");
     expect(c, ":4", "XGROUP DELCONSUMER s g carl");
     expect(c, "[:0 (nil) (nil) (nil)]", "XPENDING s g");
 }

@@ -197,7 +197,7 @@ fuzz_program() {
 
 # Those of redis-tests that mean the same there. The server is started for all of them; pg_remove ends it.
 postgres_jobs() {
-    local name src short='commands_kv commands_atomic transactions idem queue index watch crash_queue search search_state backup'
+    local name src short='commands_kv commands_atomic transactions idem queue index watch crash_queue search search_state backup streams waiting'
     . tests/postgres/server.sh
     if ! pg_can; then
         echo "skip - redis-tests on PostgreSQL: it is not installed (package postgresql)"
@@ -252,13 +252,16 @@ worker() {
 
 # As many at a time as there are cores, and at least three: they wait more than they work.
 run_jobs() {
-    local workers k counts
+    local workers k counts pids=()
     workers=$(nproc)
     [ "$workers" -ge 3 ] || workers=3
     [ -f "$scratch/jobs" ] || return
     echo 1 >"$scratch/next"
-    for ((k = 0; k < workers; k++)); do worker "$k" & done
-    wait
+    for ((k = 0; k < workers; k++)); do
+        worker "$k" &
+        pids+=($!)
+    done
+    wait "${pids[@]}" # and not for PostgreSQL
     for ((k = 0; k < workers; k++)); do
         counts='0 1 0'
         [ ! -f "$scratch/counts.$k" ] || counts=$(<"$scratch/counts.$k")
