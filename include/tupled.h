@@ -76,6 +76,9 @@ extern "C" {
 /* XGROUP CREATE: the stream has a group of that name. To do: take it for an answer, not a mistake:
  * the group can be used */
 #define TUPLED_BUSYGROUP "BUSYGROUP"
+/* PFADD, PFCOUNT, PFMERGE: the value begins as a HyperLogLog, but what follows is none. To do:
+ * delete the key, or copy it again from where it came */
+#define TUPLED_INVALIDOBJ "INVALIDOBJ"
 /* SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn. To do: take it for an answer, not
  * a mistake */
 #define TUPLED_NOTBUSY "NOTBUSY"

@@ -97,6 +97,10 @@ static void each_command_tells_its_event(void **state)
         {"BZPOPMAX k 0", "zpopmax"},
         {"BZMPOP 0 1 k MIN", "zpopmin"},
         {"ZPOPMAX k", "zpopmax del"},
+        {"PFADD k a", "pfadd"},
+        {"PFCOUNT k", ""},
+        {"PFMERGE k none", "pfadd"},
+        {"DEL k", "del"},
     };
     listen_to_keys();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -45,7 +45,9 @@
     X(ERR_NODB, "NODB")           /* there is no such database, or no more */                      \
     X(ERR_NOGROUP, "NOGROUP")     /* a stream has no such consumer group */                        \
     X(ERR_BUSYGROUP, "BUSYGROUP") /* it has one already */                                         \
-    X(ERR_BROKEN, "BROKEN")       /* of libtupled: base/host.h */
+    X(ERR_INVALIDOBJ,                                                                              \
+      "INVALIDOBJ")         /* the bytes of a HyperLogLog, which a client has set, are damaged */  \
+    X(ERR_BROKEN, "BROKEN") /* of libtupled: base/host.h */
 
 /* The codes, for clients: word, when it is the first word of an error, what to do then. The table
  * in docs/protocol.md and the list in include/tupled.h are written from this one (`make docs`).
@@ -83,6 +85,9 @@
       "make it with XGROUP CREATE ... MKSTREAM")                                                   \
     X(BUSYGROUP, "XGROUP CREATE: the stream has a group of that name",                             \
       "take it for an answer, not a mistake: the group can be used")                               \
+    X(INVALIDOBJ,                                                                                  \
+      "PFADD, PFCOUNT, PFMERGE: the value begins as a HyperLogLog, but what follows is none",      \
+      "delete the key, or copy it again from where it came")                                       \
     X(NOTBUSY, "SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn",                    \
       "take it for an answer, not a mistake")                                                      \
     X(CORRUPT,                                                                                     \

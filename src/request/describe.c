@@ -86,11 +86,9 @@ static const char *type_category(const char *group)
 {
     static const struct {
         const char *group, *category;
-    } types[] = {{"hash", "@hash"},
-                 {"list", "@list"},
-                 {"set", "@set"},
-                 {"sorted-set", "@sortedset"},
-                 {"stream", "@stream"}};
+    } types[] = {{"hash", "@hash"},     {"list", "@list"},
+                 {"set", "@set"},       {"sorted-set", "@sortedset"},
+                 {"stream", "@stream"}, {"hyperloglog", "@hyperloglog"}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(types[i].group, group) == 0) return types[i].category;
     }

@@ -106,6 +106,10 @@ static const struct {
     {"incrbyfloat", {NOTIFY_STRING, "incrbyfloat", "del"}},
     {"setbit", {NOTIFY_STRING, "setbit", "del"}},
     {"bitfield", {NOTIFY_STRING, "setbit", "del"}},
+    {"pfadd", {NOTIFY_STRING, "pfadd", "del"}},
+    {"pfmerge", {NOTIFY_STRING, "pfadd", "del"}},
+    {"pfcount",
+     {0, "pfcount", "del"}}, /* that it keeps its estimate is told to none, as in Redis */
     {"rename", {NOTIFY_GENERIC, "rename_to", "rename_from"}},
     {"renamenx", {NOTIFY_GENERIC, "rename_to", "rename_from"}},
     {"copy", {NOTIFY_GENERIC, "copy_to", "del"}},

@@ -179,6 +179,9 @@
     X(cmd_pexpire)                                                                                 \
     X(cmd_pexpireat)                                                                               \
     X(cmd_pexpiretime)                                                                             \
+    X(cmd_pfadd)                                                                                   \
+    X(cmd_pfcount)                                                                                 \
+    X(cmd_pfmerge)                                                                                 \
     X(cmd_ping)                                                                                    \
     X(cmd_psetex)                                                                                  \
     X(cmd_psubscribe)                                                                              \

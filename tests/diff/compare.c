@@ -140,8 +140,10 @@ enum verdict compare_replies(const struct call *c, struct reply *ours, struct re
 {
     if (ours == NULL || redis == NULL) return REPLY_DIFFERS;
     if (replies_are_same(rule_of(c), ours, redis)) {
-        bool is_half_done = call_is(c, "EVAL") && reply_says_error(ours);
-        return is_half_done ? deviation_meet(DEVIATION_SCRIPT) : REPLY_SAME;
+        if (!reply_says_error(ours)) return REPLY_SAME;
+        if (reply_begins(ours, "INVALIDOBJ") && call_is(c, "PFADD"))
+            return deviation_meet(DEVIATION_HALF_ADDED);
+        return call_is(c, "EVAL") ? deviation_meet(DEVIATION_SCRIPT) : REPLY_SAME;
     }
     return deviation_of(c, ours, redis);
 }

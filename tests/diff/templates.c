@@ -172,6 +172,26 @@ static const struct form stream[] = {
     {1, "DEL $k"},
 };
 
+/* The word HYLL and zeros after it are a dense one. What is put into the middle damages it. */
+static const struct form hyperloglog[] = {
+    {6, "PFADD $k {$w}+"},
+    {4, "PFADD $k {$w}*"},
+    {1, "PFADD $k"},
+    {4, "PFCOUNT $k"},
+    {2, "PFCOUNT {$k}+"},
+    {2, "PFMERGE $k {$k}+"},
+    {1, "PFMERGE $k"},
+    {4, "GET $k"},
+    {2, "STRLEN $k"},
+    {1, "SETRANGE $k <4|15|17|18|20|30|60|200> $v"},
+    {1, "SETBIT $k <39|120|127|130|140|150|300> <0|1>"},
+    {1, "APPEND $k <a|\x80|$v>"},
+    {1, "SET $k HYLL"},
+    {1, "SETRANGE $k 12303 <a|b>"},
+    {1, "COPY $k $k REPLACE"},
+    {1, "DEL $k"},
+};
+
 static const struct form generic[] = {
     {8, "DEL $k"},
     {2, "UNLINK $k $k"},
@@ -267,8 +287,8 @@ static const struct form feeding[] = {
     {                                                                                              \
 #name, name, sizeof name / sizeof name[0]                                                  \
     }
-const struct family families[] = {FAMILY(hash), FAMILY(list),   FAMILY(set),
-                                  FAMILY(zset), FAMILY(stream), FAMILY(lex)};
+const struct family families[] = {FAMILY(hash),   FAMILY(list),        FAMILY(set), FAMILY(zset),
+                                  FAMILY(stream), FAMILY(hyperloglog), FAMILY(lex)};
 const size_t family_count = sizeof families / sizeof families[0];
 const struct family family_generic = FAMILY(generic);
 const struct family family_waiting = FAMILY(waiting);
