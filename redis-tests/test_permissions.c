@@ -306,6 +306,12 @@ static const struct row rows[] = {
     {"RPOPLPUSH l m", {"~l", "%W~m"}, false},
     {"RPUSH l x", {"%W~l"}, false},
     {"RPUSHX l x", {"%W~l"}, false},
+    {"SORT l", {"%R~l"}, false},
+    {"SORT l BY w* GET v*", {"%R~*"}, false},
+    {"SORT l BY nosort", {"%R~l"}, false},
+    {"SORT l STORE d", {"%R~l", "%W~d"}, false},
+    {"SORT_RO l", {"%R~l"}, false},
+    {"SORT_RO l GET #", {"%R~*"}, false},
     /* sets */
     {"SADD u x", {"%W~u"}, false},
     {"SCARD u", {"%R~u"}, false},

@@ -55,6 +55,7 @@ RANKS='
 7 command/list
 7 command/queue
 7 command/set
+7 command/sort
 7 command/stream
 7 command/zset
 7 command/script

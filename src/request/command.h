@@ -102,6 +102,8 @@ struct command {
     /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
     unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
     const char *group;                 /* of COMMAND DOCS */
+    const char *const *categories;     /* of types of values, NULL-ended, when it is about several;
+                                        * else NULL: by its group */
     const char *since;                 /* first version that has it; NULL = COMMAND_SINCE */
     const char *summary;               /* one line */
     const struct arguments *arguments; /* what it takes (arguments.h), without IDEM and FORMAT */

@@ -100,13 +100,17 @@ void command_categories(const struct command *parent, const struct command *c, s
 {
     const char *module = command_module(parent, c, arena);
     const char *type = c->subcommands == NULL ? type_category(c->group) : NULL;
+    bool is_of_type = type != NULL || c->categories != NULL;
     unsigned flags = c->flags;
     /* What is about keys of any kind, about bits, about JSON or about a type of its own is no
      * string command in Redis, though words name the keys. */
-    if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0 || module != NULL || type != NULL) {
+    if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0 || module != NULL || is_of_type) {
         flags &= ~(unsigned)CMD_STRING;
     }
     *out = (struct words){0};
+    for (size_t i = 0; c->categories != NULL && c->categories[i] != NULL; i++) {
+        words_add(out, c->categories[i]);
+    }
     if (type != NULL) words_add(out, type);
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         if ((flags & flag_words[i].flag) == 0 || flag_words[i].category == NULL) continue;

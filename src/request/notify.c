@@ -146,6 +146,7 @@ static const struct {
     {"lset", {NOTIFY_LIST, "lset", "lset"}},
     {"lrem", {NOTIFY_LIST, "lrem", "lrem"}},
     {"ltrim", {NOTIFY_LIST, "ltrim", "ltrim"}},
+    {"sort", {NOTIFY_LIST, "sortstore", "del"}},
     {"sadd", {NOTIFY_SET, "sadd", "sadd"}},
     {"srem", {NOTIFY_SET, "srem", "srem"}},
     {"spop", {NOTIFY_SET, "spop", "spop"}},

@@ -224,6 +224,8 @@
     X(cmd_smembers)                                                                                \
     X(cmd_smismember)                                                                              \
     X(cmd_smove)                                                                                   \
+    X(cmd_sort)                                                                                    \
+    X(cmd_sort_ro)                                                                                 \
     X(cmd_spop)                                                                                    \
     X(cmd_spublish)                                                                                \
     X(cmd_srandmember)                                                                             \

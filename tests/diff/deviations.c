@@ -1,5 +1,7 @@
 #include "diff/deviations.h"
 
+#include <stdlib.h>
+
 /* A mistake was made on purpose; that the key is missing or of another type is a second. */
 static bool are_two_mistakes(const struct call *c, const struct reply *ours,
                              const struct reply *redis)
@@ -68,6 +70,55 @@ static bool is_damaged(const struct call *c, const struct reply *ours, const str
     return call_is(c, "PFADD") && reply_begins(ours, "INVALIDOBJ") && !reply_says_error(redis);
 }
 
+static bool has_word(const struct call *c, const char *upper)
+{
+    for (size_t i = 1; i < c->count; i++) {
+        if (slice_is_word(c->words[i], upper)) return true;
+    }
+    return false;
+}
+
+static bool is_sort(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    bool is_it = call_is(c, "SORT") || call_is(c, "SORT_RO");
+    return is_it && ours->items != NULL && redis->items != NULL && ours->count == redis->count;
+}
+
+static bool is_unordered(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    return is_sort(c, ours, redis) && (has_word(c, "NOSORT") || has_word(c, "#"));
+}
+
+static bool has_nul(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    bool is_it = is_sort(c, ours, redis) || call_is(c, "EVAL");
+    if (!is_it || !has_word(c, "ALPHA")) return false;
+    for (size_t i = 0; i < ours->count; i++) {
+        struct slice text = ours->items[i]->text;
+        if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL) return true;
+    }
+    return false;
+}
+
+/* errno is left as it was by an earlier command. Of elements that are sorted by themselves, all must
+ * be numbers. */
+static bool is_erange(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    static const char error[] = "ERR One or more scores can't be converted into double";
+    bool is_plain = !has_word(c, "BY") && !has_word(c, "GET");
+    if (!has_word(c, "SORT") && !has_word(c, "SORT_RO") && c->words[0].data[0] != 'S') return false;
+    if (reply_says_error(ours) || !reply_begins(redis, error)) return false;
+    for (size_t i = 0; is_plain && i < ours->count; i++) {
+        char text[64] = "";
+        char *end = NULL;
+        struct slice s = ours->items[i]->text;
+        memcpy(text, s.data, s.len < sizeof text ? s.len : sizeof text - 1);
+        (void)strtod(text, &end);
+        if (*end != '\0') return false;
+    }
+    return true;
+}
+
 static struct deviation_row table[DEVIATION_COUNT] = {
     [DEVIATION_EXEC] = {"EXEC of a command that fails: EXECABORT with its error",
                         "a transaction happens as a whole, or not at all", REPLY_ROLLED_BACK, NULL,
@@ -102,6 +153,14 @@ static struct deviation_row table[DEVIATION_COUNT] = {
                               "a command that fails has not happened", REPLY_APART, NULL, 0},
     [DEVIATION_DAMAGED] = {"PFADD to a HyperLogLog that ends within a run of two bytes is refused",
                            "Redis writes over its end", REPLY_APART, is_damaged, 0},
+    [DEVIATION_UNORDERED] = {"SORT BY nosort of a set: in another order",
+                             "a set has none; within MULTI it is that of the bytes", REPLY_KNOWN,
+                             is_unordered, 0},
+    [DEVIATION_NUL] = {"SORT ALPHA of texts that have a NUL in them",
+                       "Redis compares them up to there", REPLY_KNOWN, has_nul, 0},
+    [DEVIATION_ERANGE] = {"SORT after a number that is out of range was refused",
+                          "Redis takes that for an error of a number that it sorts by", REPLY_APART,
+                          is_erange, 0},
     [DEVIATION_MISTAKES] = {"a mistake in the words is told before one of a key's type",
                             "all arguments are read before the first key is", REPLY_KNOWN,
                             are_two_mistakes, 0},

@@ -99,26 +99,27 @@ static void add_data(struct maker *m)
 
 static const char *score(struct maker *m)
 {
-    static const char *const odd[] = {"inf",
-                                      "-inf",
-                                      "+inf",
-                                      "-0",
-                                      "0",
-                                      "1e10",
-                                      "1e300",
-                                      "-1e300",
-                                      "1e-300",
-                                      "0.1",
-                                      "0.30000000000000004",
-                                      "3.14159265358979",
-                                      "-1.5",
-                                      "9223372036854775807",
-                                      "-9223372036854775808",
-                                      "9007199254740993",
-                                      "1e20",
-                                      "1e17",
-                                      "5e-324",
-                                      "123456789.125"};
+    static const char *const odd[] = {
+        "inf",
+        "-inf",
+        "+inf",
+        "-0",
+        "0",
+        "1e10",
+        "1e300",
+        "-1e300",
+        "1e-300",
+        "0.1",
+        "0.30000000000000004",
+        "3.14159265358979",
+        "-1.5",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "9007199254740993",
+        "1e20",
+        "1e17",
+        "2.2250738585072014e-308", /* less would be ERANGE, see DEVIATION_ERANGE */
+        "123456789.125"};
     static char text[32];
     if (m->has_one_score) return "0";
     if (draw(m, 25)) return ANY_OF(m, odd);

@@ -28,7 +28,7 @@ struct family {
     size_t count;
 };
 
-/* hash, list, set, zset, stream, hyperloglog, and lex, which has keys of its own: it is the last. */
+/* hash, list, set, zset, stream, hyperloglog, sort, and lex, which has keys of its own: it is the last. */
 extern const struct family families[];
 extern const size_t family_count;
 /* What all keys have, and strings; what waits, for ever; the same for transactions and scripts; and

@@ -8,7 +8,8 @@ static bool says_syntax(const struct reply *r)
 
 static bool is_limit(const struct call *c, const struct reply *ours, const struct reply *redis)
 {
-    return c->has_mistake && c->words[0].data[0] == 'Z' && says_syntax(redis) &&
+    bool has_limit = c->words[0].data[0] == 'Z' || call_is(c, "SORT") || call_is(c, "SORT_RO");
+    return c->has_mistake && has_limit && says_syntax(redis) &&
            reply_begins(ours, "ERR value is not an integer");
 }
 

@@ -192,6 +192,34 @@ static const struct form hyperloglog[] = {
     {1, "DEL $k"},
 };
 
+/* Elements are mostly numbers, and parts of the names of keys. Where equal weights would leave the
+ * order open (ALPHA with BY) nothing is made: redis_commands.txt has some. */
+static const struct form sort[] = {
+    {3, "RPUSH $k {$n}*"},
+    {3, "SADD $k {$n}*"},
+    {3, "ZADD $k {$s $n}*"},
+    {2, "RPUSH $k {$f}+"},
+    {1, "RPUSH $k {$w}+"},
+    {1, "SADD $k {$w}+"},
+    {1, "ZADD $k {$s $w}+"},
+    {2, "HSET $k {<f1|f2|f3> $n}+"},
+    {2, "SET $k $n"},
+    {4, "SORT $k [ASC] [LIMIT $o $o]"},
+    {2, "SORT $k DESC [LIMIT $o $o]"},
+    {3, "SORT $k [LIMIT $o $o] ALPHA [<ASC|DESC>]"},
+    {3, "SORT $k BY <k*|k*->f1|k*->f2|x*|*> [LIMIT $o $o] [<ASC|DESC>]"},
+    {3, "SORT $k [LIMIT $o $o] GET <k*|k*->f1|#|x|*|k*->|**> [GET #] [ALPHA]"},
+    {2, "SORT $k BY k*->f1 GET # GET k*->f2 GET k* [DESC]"},
+    {2, "SORT $k BY <nosort|#> [LIMIT $o $o] [<ASC|DESC>] [GET k*]"},
+    {2, "SORT $k [LIMIT $o $o] [ALPHA] [<ASC|DESC>] STORE $k"},
+    {1, "SORT $k BY k* GET # GET k* STORE $k"},
+    {1, "SORT $k BY nosort [DESC] [LIMIT $o $o] STORE $k"},
+    {2, "SORT_RO $k [LIMIT $o $o] [ALPHA] [<ASC|DESC>]"},
+    {1, "SORT_RO $k BY k* GET k*->f1 GET #"},
+    {1, "LRANGE $k 0 -1"},
+    {2, "DEL $k"},
+};
+
 static const struct form generic[] = {
     {8, "DEL $k"},
     {2, "UNLINK $k $k"},
@@ -287,8 +315,8 @@ static const struct form feeding[] = {
     {                                                                                              \
 #name, name, sizeof name / sizeof name[0]                                                  \
     }
-const struct family families[] = {FAMILY(hash),   FAMILY(list),        FAMILY(set), FAMILY(zset),
-                                  FAMILY(stream), FAMILY(hyperloglog), FAMILY(lex)};
+const struct family families[] = {FAMILY(hash),   FAMILY(list),        FAMILY(set),  FAMILY(zset),
+                                  FAMILY(stream), FAMILY(hyperloglog), FAMILY(sort), FAMILY(lex)};
 const size_t family_count = sizeof families / sizeof families[0];
 const struct family family_generic = FAMILY(generic);
 const struct family family_waiting = FAMILY(waiting);
