@@ -16,7 +16,7 @@ struct sort_pattern sort_pattern_of(struct slice word)
     if (star == NULL) return p;
     p.before = slice_of(word.data, (size_t)(star - word.data));
     p.after = slice_of(star + 1, word.len - p.before.len - 1);
-    const uint8_t *arrow = p.after.len > 2 ? memmem(p.after.data, p.after.len, "->", 2) : NULL;
+    const uint8_t *arrow = memmem(p.after.data, p.after.len, "->", 2);
     if (arrow == NULL) return p;
     size_t key = (size_t)(arrow - p.after.data);
     if (p.after.len == key + 2) return p; /* no field: it is part of the key */
