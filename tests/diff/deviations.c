@@ -86,7 +86,13 @@ static bool is_sort(const struct call *c, const struct reply *ours, const struct
 
 static bool is_unordered(const struct call *c, const struct reply *ours, const struct reply *redis)
 {
-    return is_sort(c, ours, redis) && (has_word(c, "NOSORT") || has_word(c, "#"));
+    if (!is_sort(c, ours, redis)) return false;
+    for (size_t i = 2; i + 1 < c->count; i++) {
+        struct slice by = c->words[i + 1];
+        bool is_by = slice_is_word(c->words[i], "BY");
+        if (is_by && (by.len == 0 || memchr(by.data, '*', by.len) == NULL)) return true;
+    }
+    return false;
 }
 
 static bool has_nul(const struct call *c, const struct reply *ours, const struct reply *redis)
@@ -117,6 +123,15 @@ static bool is_erange(const struct call *c, const struct reply *ours, const stru
         if (*end != '\0') return false;
     }
     return true;
+}
+
+static bool is_twice(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    unsigned limits = 0;
+    (void)redis;
+    for (size_t i = 2; i < c->count; i++) limits += slice_is_word(c->words[i], "LIMIT");
+    return c->has_mistake && limits > 1 && says_syntax(ours) &&
+           (call_is(c, "SORT") || call_is(c, "SORT_RO"));
 }
 
 static struct deviation_row table[DEVIATION_COUNT] = {
@@ -161,6 +176,8 @@ static struct deviation_row table[DEVIATION_COUNT] = {
     [DEVIATION_ERANGE] = {"SORT after a number that is out of range was refused",
                           "Redis takes that for an error of a number that it sorts by", REPLY_APART,
                           is_erange, 0},
+    [DEVIATION_TWICE] = {"an option of SORT that is given twice is a syntax error",
+                         "each has one place; Redis takes the last", REPLY_APART, is_twice, 0},
     [DEVIATION_MISTAKES] = {"a mistake in the words is told before one of a key's type",
                             "all arguments are read before the first key is", REPLY_KNOWN,
                             are_two_mistakes, 0},

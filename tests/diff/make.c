@@ -99,27 +99,26 @@ static void add_data(struct maker *m)
 
 static const char *score(struct maker *m)
 {
-    static const char *const odd[] = {
-        "inf",
-        "-inf",
-        "+inf",
-        "-0",
-        "0",
-        "1e10",
-        "1e300",
-        "-1e300",
-        "1e-300",
-        "0.1",
-        "0.30000000000000004",
-        "3.14159265358979",
-        "-1.5",
-        "9223372036854775807",
-        "-9223372036854775808",
-        "9007199254740993",
-        "1e20",
-        "1e17",
-        "2.2250738585072014e-308", /* less would be ERANGE, see DEVIATION_ERANGE */
-        "123456789.125"};
+    static const char *const odd[] = {"inf",
+                                      "-inf",
+                                      "+inf",
+                                      "-0",
+                                      "0",
+                                      "1e10",
+                                      "1e300",
+                                      "-1e300",
+                                      "1e-300",
+                                      "0.1",
+                                      "0.30000000000000004",
+                                      "3.14159265358979",
+                                      "-1.5",
+                                      "9223372036854775807",
+                                      "-9223372036854775808",
+                                      "9007199254740993",
+                                      "1e20",
+                                      "1e17",
+                                      "1e-307", /* less would be ERANGE, see DEVIATION_ERANGE */
+                                      "123456789.125"};
     static char text[32];
     if (m->has_one_score) return "0";
     if (draw(m, 25)) return ANY_OF(m, odd);
@@ -198,6 +197,8 @@ static void add_word(struct maker *m, char letter)
                                          "0.1", "-0.1", "3.0e-3", "1e17"};
     static const char *const weights[] = {"1", "2", "0.5", "-1", "-3.25", "1e200", "0", "inf"};
     static const char *const offsets[] = {"0", "1", "2", "-1", "5", "30"};
+    static const char *const fields[] = {"k*->f1", "k*->f1", "k*->f2", "k*->f3",
+                                         "k*->",   "*->f1",  "x*->f1", "k*->f1->f2"};
     static const char *const ranks[] = {"1", "-1", "2", "-2", "10"};
     switch (letter) {
     case 'k': sequence_word(m->to, maker_key(m)); return;
@@ -211,6 +212,7 @@ static void add_word(struct maker *m, char letter)
     case 's': sequence_word(m->to, slice_str(score(m))); return;
     case 'g': sequence_word(m->to, slice_str(ANY_OF(m, weights))); return;
     case 'o': sequence_word(m->to, slice_str(ANY_OF(m, offsets))); return;
+    case 'h': sequence_word(m->to, slice_str(ANY_OF(m, fields))); return;
     case 'r': sequence_word(m->to, slice_str(ANY_OF(m, ranks))); return;
     case 't': add_time(m, 1); return;
     case 'T': add_time(m, 1000); return;

@@ -5,7 +5,7 @@
  *   $k key             $w field or member   $v value          $i index      $c count, 0 or more
  *   $n integer         $f number            $s score          $g weight     $p count, 1 or more
  *   $b score bound     $x lexical bound     $o offset, limit  $r rank, not 0
- *   $t seconds, long   $T milliseconds, long
+ *   $t seconds, long   $T milliseconds, long                   $h field of hashes, for SORT
  *   [..] there or not        <a|b> one of them        {..}+ 1 to 4 times        {..}* 1 to 40 times
  *
  * All other words stand for themselves. What a template gives has no mistake, as far as words can
