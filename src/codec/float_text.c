@@ -16,7 +16,7 @@
 /* As a string that ends; false: it is no number, whatever follows. */
 static bool copy(struct slice text, char room[NUMBER_CHARS_MAX])
 {
-    if (text.len == 0 || text.len >= NUMBER_CHARS_MAX || isspace(text.data[0])) return false;
+    if (text.len == 0 || text.len >= NUMBER_CHARS_MAX) return false;
     memcpy(room, text.data, text.len);
     room[text.len] = '\0';
     return true;
@@ -26,21 +26,26 @@ bool float_text_read_long(struct slice text, long double *out)
 {
     char room[NUMBER_CHARS_MAX];
     char *end = NULL;
-    if (!copy(text, room)) return false;
+    if (!copy(text, room) || isspace(text.data[0])) return false;
     errno = 0;
     *out = strtold(room, &end);
     if ((size_t)(end - room) != text.len || isnan(*out)) return false;
     return errno != ERANGE || !(isinf(*out) || fpclassify(*out) == FP_ZERO);
 }
 
-bool float_text_read(struct slice text, double *out)
+bool float_text_read_bound(struct slice text, double *out)
 {
     char room[NUMBER_CHARS_MAX];
     char *end = NULL;
     if (!copy(text, room)) return false;
-    errno = 0;
     *out = strtod(room, &end);
-    if ((size_t)(end - room) != text.len || isnan(*out)) return false;
+    return (size_t)(end - room) == text.len && !isnan(*out);
+}
+
+bool float_text_read(struct slice text, double *out)
+{
+    errno = 0;
+    if (!float_text_read_bound(text, out) || isspace(text.data[0])) return false;
     return errno != ERANGE || !(isinf(*out) || fpclassify(*out) == FP_ZERO);
 }
 

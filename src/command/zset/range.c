@@ -22,7 +22,7 @@ static enum err read_bound(struct request *rq, struct slice word, double *score,
     *is_open = word.len > 0 && word.data[0] == '(';
     if (*is_open) word = slice_of(word.data + 1, word.len - 1);
     *score = 0; /* of no digits, as in Redis */
-    if (word.len == 0 || float_text_read(word, score)) return OK;
+    if (word.len == 0 || float_text_read_bound(word, score)) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "min or max is not a float");
 }
 

@@ -188,6 +188,29 @@ static void what_is_no_number_is_refused(void **state)
     assert_false(float_text_read_long(slice_of("1\0", 2), &m));
 }
 
+/* Bounds of ranges have no end where doubles do. */
+static void a_bound_may_be_beyond_all_doubles(void **state)
+{
+    static const struct {
+        const char *text;
+        double n;
+    } read[] = {{"1e400", INFINITY},
+                {"-1e99999", -INFINITY},
+                {" 5", 5},
+                {"1e-400", 0},
+                {"\t-inf", -INFINITY}};
+    static const char *const refused[] = {"", " ", "5 ", "nan", "x", "1e400x"};
+    double n = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) {
+        assert_true(float_text_read_bound(slice_str(read[i].text), &n));
+        assert_true(n >= read[i].n && n <= read[i].n);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_false(float_text_read_bound(slice_str(refused[i]), &n));
+    }
+}
+
 static void a_text_of_more_than_5_kb_is_no_number(void **state)
 {
     static uint8_t digits[5 * 1024];
@@ -212,6 +235,7 @@ int main(void)
         cmocka_unit_test(a_sum_has_17_digits_after_the_point_and_no_zeros_at_its_end),
         cmocka_unit_test(numbers_are_read),
         cmocka_unit_test(what_is_no_number_is_refused),
+        cmocka_unit_test(a_bound_may_be_beyond_all_doubles),
         cmocka_unit_test(a_text_of_more_than_5_kb_is_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
