@@ -180,6 +180,12 @@ class BusyGroupError(TupledError):
     code = "BUSYGROUP"
 
 
+class InvalidObjectError(TupledError):
+    """PFADD, PFCOUNT, PFMERGE: the value begins as a HyperLogLog, but is none."""
+
+    code = "INVALIDOBJ"
+
+
 ERRORS: Dict[str, Type[TupledError]] = {c.code: c for c in TupledError.__subclasses__()}
 
 # What redis-py has classes for comes without its code.

@@ -74,6 +74,8 @@ export class NotBusyError extends TupledError {}
 export class NoGroupError extends TupledError {}
 /** XGROUP CREATE: the stream has a group of that name. */
 export class BusyGroupError extends TupledError {}
+/** PFADD, PFCOUNT, PFMERGE: the value begins as a HyperLogLog, but is none. */
+export class InvalidObjectError extends TupledError {}
 
 export const ERRORS: Readonly<Record<string, new (code: string, detail: string) => TupledError>> = {
   ERR: CommandError,
@@ -101,6 +103,7 @@ export const ERRORS: Readonly<Record<string, new (code: string, detail: string) 
   NOTBUSY: NotBusyError,
   NOGROUP: NoGroupError,
   BUSYGROUP: BusyGroupError,
+  INVALIDOBJ: InvalidObjectError,
 };
 
 /** Of the text of an error reply. */
