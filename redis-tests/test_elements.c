@@ -335,7 +335,9 @@ static void what_has_ended_is_not_loaded(void **state)
 static void a_record_that_is_wrong_is_refused(void **state)
 {
     (void)state;
-    expect(c, "-ERR * (HASH, LIST, SET or ZSET expected) (record 0)",
+    expect(c, "-ERR * (HASH, LIST, SET, ZSET or STREAM expected) (record 0)",
+           "KV.LOAD COLLECTION ['k'] TREE 1 a");
+    expect(c, "-ERR * (ENTRY, STATE, GROUP, CONSUMER or PENDING expected) (record 0)",
            "KV.LOAD COLLECTION ['k'] STREAM 1 a");
     expect(c, "-ERR value is not a valid float (record 1)",
            "KV.LOAD SET ['a'] 1 COLLECTION ['k'] ZSET 1 nan a");
