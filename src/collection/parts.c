@@ -55,16 +55,16 @@ void stream_parts_end(struct stream_parts *p)
 
 /* ---- what rows say ---- */
 
-/* Rows of one group come one after the other. */
-static enum err find_group(struct stream_parts *p, uint64_t number, struct error *e)
+/* Rows of one group come one after the other. NULL: there is no such group. */
+static const struct stream_group *group_of(struct stream_parts *p, uint64_t number)
 {
-    if (p->group != NULL && p->group->number == number) return OK;
+    if (p->group != NULL && p->group->number == number) return p->group;
     p->group = NULL;
     p->consumer.number = 0;
     for (size_t i = 0; i < p->group_count && p->group == NULL; i++) {
         if (p->groups[i].number == number) p->group = &p->groups[i];
     }
-    return p->group == NULL ? collection_damaged(p->c, e) : OK;
+    return p->group;
 }
 
 static enum err read_entry(struct stream_parts *p, struct slice key, struct slice value,
@@ -83,9 +83,9 @@ static enum err read_consumer(struct stream_parts *p, struct slice key, struct s
     uint64_t number = 0;
     struct stream_consumer x;
     if (!consumer_of_row(p->c, key, value, &number, &x)) return collection_damaged(p->c, e);
-    enum err r = find_group(p, number, e);
-    if (r != OK) return r;
-    out->group = p->group->name;
+    const struct stream_group *g = group_of(p, number);
+    if (g == NULL) return collection_damaged(p->c, e);
+    out->group = g->name;
     out->consumer = x.name;
     out->at_ms = x.seen_ms;
     out->active_ms = x.active_ms;
@@ -98,13 +98,14 @@ static enum err read_pending(struct stream_parts *p, struct slice key, struct sl
     uint64_t number = 0;
     struct stream_pending x;
     if (!pending_of_row(key, value, &number, &x)) return collection_damaged(p->c, e);
-    enum err r = find_group(p, number, e);
-    if (r == OK && p->consumer.number != x.consumer) {
+    const struct stream_group *g = group_of(p, number);
+    enum err r = g == NULL ? collection_damaged(p->c, e) : OK;
+    if (g != NULL && p->consumer.number != x.consumer) {
         p->consumer.number = 0;
-        r = consumer_get(p->c, p->group, x.consumer, &p->consumer, e);
+        r = consumer_get(p->c, g, x.consumer, &p->consumer, e);
     }
-    if (r != OK) return r;
-    out->group = p->group->name;
+    if (g == NULL || r != OK) return r;
+    out->group = g->name;
     out->consumer = p->consumer.name;
     out->id = x.id;
     out->at_ms = x.delivered_ms;
