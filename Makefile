@@ -96,8 +96,10 @@ SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 SANITIZE_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 # Link-time optimisation: the way of a command goes through many small files (10 % of pipelined KV.GET).
-# One partition, so that no second make runs inside.
-CFLAGS_release := -O2 -g -Werror -flto=1 -flto-partition=one -ffat-lto-objects
+# One partition, so that no second make runs inside. The objects have what the linker optimises and no code: archives of
+# them need gcc-ar.
+CFLAGS_release := -O2 -g -Werror -flto=1 -flto-partition=one
+AR := gcc-ar
 # Both libraries are linked from one object of this flavour. The linker optimises across files there too,
 # and what comes out is an ordinary object (nolto-rel), which any linker and compiler can use.
 CFLAGS_pic := -O2 -g -Werror -fPIC -fvisibility=hidden -flto=1 -flto-partition=one
@@ -395,11 +397,11 @@ build/$(1)/obj/%.o: %.c build/$(1)/flags
 	@$$(COMPILE_$(1)) $$(TEST_RELAX) -MMD -MP -c -o $$@ $$<
 
 build/$(1)/libserver.a: $$(OBJS_$(1)) build/$(1)/objects
-	@rm -f $$@; ar rcs $$@ $$(OBJS_$(1))
+	@rm -f $$@; $$(AR) rcs $$@ $$(OBJS_$(1))
 build/$(1)/libctl.a: $$(CTL_$(1)) build/$(1)/objects
-	@rm -f $$@; ar rcs $$@ $$(CTL_$(1))
+	@rm -f $$@; $$(AR) rcs $$@ $$(CTL_$(1))
 build/$(1)/libhelp.a: $$(HELP_$(1)) build/$(1)/objects
-	@rm -f $$@; ar rcs $$@ $$(HELP_$(1))
+	@rm -f $$@; $$(AR) rcs $$@ $$(HELP_$(1))
 
 build/$(1)/tupled: build/$(1)/obj/$$(MAIN:.c=.o) build/$(1)/libserver.a
 	@echo "  link $$@"
