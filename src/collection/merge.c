@@ -30,14 +30,14 @@ static double score_in(const struct merge *m, size_t source, const struct elemen
     return m->weights == NULL ? score : score * m->weights[source];
 }
 
-/* The score so far, with that of the source: of the first one, what is no number (0 times an
- * infinity) is 0. */
+/* The score so far, with that of the source. As in Redis, what is no number (0 times an infinity)
+ * is 0 in each source of a union, but in an intersection only in the first one. */
 static double with_source(const struct merge *m, size_t source, const struct element *x,
                           bool is_first, double so_far)
 {
     double score = score_in(m, source, x);
-    if (!is_first) return add_scores(m->scores, so_far, score);
-    return isnan(score) ? 0 : score;
+    if (isnan(score) && (is_first || m->kind == MERGE_UNION)) score = 0;
+    return is_first ? score : add_scores(m->scores, so_far, score);
 }
 
 static void add(struct merge *m, size_t *cap, struct slice name, double score)

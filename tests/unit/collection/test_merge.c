@@ -150,7 +150,8 @@ static bool wanted(const struct mbench *b, unsigned k, double *score)
     for (size_t i = 0; i < b->count; i++) {
         if (!b->all[b->chosen[order[i]]].is_in[k]) continue;
         double one = score_of(b, order[i], k);
-        *score = in == 0 ? not_nan(one) : combined(b, *score, one);
+        if (in == 0 || b->kind == MERGE_UNION) one = not_nan(one);
+        *score = in == 0 ? one : combined(b, *score, one);
         in++;
     }
     if (b->kind == MERGE_UNION) return in > 0;
