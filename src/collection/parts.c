@@ -128,10 +128,7 @@ static enum err open_scan(struct stream_parts *p, struct error *e)
                                .rows_hint = p->hint};
     struct walk_range entries;
     if (p->after.len > 0) {
-        uint8_t *after = arena_alloc(arena, p->after.len + 1);
-        memcpy(after, p->after.data, p->after.len);
-        after[p->after.len] = 0;
-        range.start = slice_of(after, p->after.len + 1);
+        range.start = row_after(arena, p->after);
     } else if (p->kind == PART_ENTRY) { /* not among the tombstones of what was trimmed */
         stream_range(c, STREAM_ID_LEAST, STREAM_ID_MOST, &entries);
         range.start = entries.start;

@@ -137,6 +137,14 @@ struct slice rows_end(struct arena *arena, const struct element_rows *of, enum r
     return rows_start(arena, of, (enum row_tag)(tag + 1));
 }
 
+struct slice row_after(struct arena *arena, struct slice row)
+{
+    uint8_t *after = arena_alloc(arena, row.len + 1);
+    memcpy(after, row.data, row.len);
+    after[row.len] = 0;
+    return slice_of(after, row.len + 1);
+}
+
 void rows_all(struct arena *arena, const struct element_rows *of, struct slice *start,
               struct slice *end)
 {

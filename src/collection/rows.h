@@ -71,6 +71,8 @@ struct slice row_of_owner(struct arena *arena, const struct element_rows *of, st
  */
 struct slice rows_start(struct arena *arena, const struct element_rows *of, enum row_tag tag);
 struct slice rows_end(struct arena *arena, const struct element_rows *of, enum row_tag tag);
+/* The first key after this one. */
+struct slice row_after(struct arena *arena, struct slice row);
 /* All rows of the incarnation. */
 void rows_all(struct arena *arena, const struct element_rows *of, struct slice *start,
               struct slice *end);

@@ -144,6 +144,20 @@ const struct command *command_of_words(const struct slice *argv, size_t argc,
                                        const struct command **parent);
 /* "config" or "config|get"; *parent is set of a subcommand, else NULL. */
 const struct command *command_find_full(struct slice name, const struct command **parent);
+/* A command of one of Redis's types of values, whose name is its id. */
+#define TYPE_COMMAND(of_group, id, more, uses, text, its_arguments, says, function)                \
+    const struct command cmd_##id = {                                                              \
+        .name = #id,                                                                               \
+        .flags = CMD_STRING | (more),                                                              \
+        .key_flags = uses,                                                                         \
+        .group = (of_group),                                                                       \
+        .since = "0.2.0",                                                                          \
+        .summary = text,                                                                           \
+        .arguments = &(its_arguments),                                                             \
+        .reply = says,                                                                             \
+        .run = function,                                                                           \
+    }
+
 /* HELP of the container that the request names: its subcommands, taken from the table. */
 enum err command_help_run(struct request *rq);
 extern const struct arguments no_arguments; /* shapes.h */

@@ -218,6 +218,27 @@ void reply_score(struct resp_writer *w, double score)
     }
 }
 
+void reply_stream_id(struct resp_writer *w, struct stream_id id)
+{
+    char text[STREAM_ID_TEXT];
+    resp_bulk(w, slice_of(text, stream_id_write(id, text)));
+}
+
+void reply_stream_entry(struct resp_writer *w, struct stream_id id, struct slice fields)
+{
+    size_t at = 0;
+    uint64_t count = 0;
+    struct slice word = {0};
+    bool is_good = stream_fields_begin(fields, &at, &count);
+    resp_array(w, 2);
+    reply_stream_id(w, id);
+    resp_array(w, is_good ? (size_t)count : 0);
+    for (uint64_t i = 0; is_good && i < count; i++) {
+        is_good = stream_fields_next(fields, &at, &word);
+        resp_bulk(w, is_good ? word : slice_of(NULL, 0));
+    }
+}
+
 /* ---- words ---- */
 
 static enum err read_score(struct request *rq, const struct argument *a, struct slice word,

@@ -72,6 +72,9 @@ ERR_MUST_USE enum err elements_tell(struct request *rq, const struct telling *t)
 
 /* A score: a double in RESP3, a bulk in RESP2, as Redis 7.2 and later write it. */
 void reply_score(struct resp_writer *w, double score);
+/* The id of an entry of a stream; the entry, [id, [field, value ...]]. */
+void reply_stream_id(struct resp_writer *w, struct stream_id id);
+void reply_stream_entry(struct resp_writer *w, struct stream_id id, struct slice fields);
 
 /* ---- words ---- */
 

@@ -8,18 +8,7 @@
 #include "request/shapes.h"
 #include "request/table.h"
 
-#define HASH_COMMAND(id, more, uses, text, its_arguments, says, function)                          \
-    const struct command cmd_##id = {                                                              \
-        .name = #id,                                                                               \
-        .flags = CMD_STRING | (more),                                                              \
-        .key_flags = uses,                                                                         \
-        .group = "hash",                                                                           \
-        .since = "0.2.0",                                                                          \
-        .summary = text,                                                                           \
-        .arguments = &(its_arguments),                                                             \
-        .reply = says,                                                                             \
-        .run = function,                                                                           \
-    }
+#define HASH_COMMAND(...) TYPE_COMMAND("hash", __VA_ARGS__)
 
 struct key_field {
     struct slice key, field;

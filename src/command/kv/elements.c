@@ -104,28 +104,6 @@ static void reply_expiry(struct resp_writer *w, int64_t expiry_ms)
     }
 }
 
-static void reply_id(struct resp_writer *w, struct stream_id id)
-{
-    char text[STREAM_ID_TEXT];
-    resp_bulk(w, slice_of(text, stream_id_write(id, text)));
-}
-
-/* [id, [field, value ...]] */
-static void add_entry(struct resp_writer *w, struct stream_id id, struct slice fields)
-{
-    struct slice word = {0};
-    uint64_t count = 0;
-    size_t at = 0;
-    bool is_good = stream_fields_begin(fields, &at, &count);
-    resp_array(w, 2);
-    reply_id(w, id);
-    resp_array(w, is_good ? (size_t)count : 0);
-    for (uint64_t i = 0; is_good && i < count; i++) {
-        is_good = stream_fields_next(fields, &at, &word);
-        resp_bulk(w, is_good ? word : slice_of(NULL, 0));
-    }
-}
-
 static void reply_known(struct resp_writer *w, int64_t n)
 {
     if (n >= 0) {
@@ -147,17 +125,17 @@ static void add_part(struct request *rq, struct elements_page *p, const struct s
     struct resp_writer w = {.out = &p->items, .proto = rq->w->proto};
     p->count++;
     switch (x->kind) {
-    case PART_ENTRY: add_entry(&w, x->id, x->fields); break;
+    case PART_ENTRY: reply_stream_entry(&w, x->id, x->fields); break;
     case PART_STATE:
         begin_part(&w, 4, "STATE");
-        reply_id(&w, x->id);
+        reply_stream_id(&w, x->id);
         resp_int(&w, (int64_t)x->count);
-        reply_id(&w, x->deleted);
+        reply_stream_id(&w, x->deleted);
         break;
     case PART_GROUP:
         begin_part(&w, 4, "GROUP");
         resp_bulk(&w, x->group);
-        reply_id(&w, x->id);
+        reply_stream_id(&w, x->id);
         reply_known(&w, x->entries_read);
         break;
     case PART_CONSUMER:
@@ -171,7 +149,7 @@ static void add_part(struct request *rq, struct elements_page *p, const struct s
         begin_part(&w, 6, "PENDING");
         resp_bulk(&w, x->group);
         resp_bulk(&w, x->consumer);
-        reply_id(&w, x->id);
+        reply_stream_id(&w, x->id);
         resp_int(&w, x->at_ms);
         resp_int(&w, (int64_t)x->count);
         break;
@@ -196,7 +174,7 @@ static void add(struct request *rq, struct elements_page *p, const struct elemen
         break;
     case COLLECTION_LIST: resp_bulk(&w, x->value); break;
     case COLLECTION_SET: resp_bulk(&w, x->name); break;
-    case COLLECTION_STREAM: add_entry(&w, stream_id_of(x), x->value); break;
+    case COLLECTION_STREAM: reply_stream_entry(&w, stream_id_of(x), x->value); break;
     }
 }
 
@@ -256,10 +234,7 @@ static enum err range_after(struct request *rq, const struct elements_page *p,
     if (!slice_has_prefix(place, first)) {
         return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
     }
-    uint8_t *after = arena_alloc(rq->arena, place.len + 1);
-    memcpy(after, place.data, place.len);
-    after[place.len] = 0;
-    range->start = slice_of(after, place.len + 1);
+    range->start = row_after(rq->arena, place);
     return OK;
 }
 

@@ -9,18 +9,7 @@
 #include "request/shapes.h"
 #include "request/table.h"
 
-#define LIST_COMMAND(id, more, uses, text, its_arguments, says, function)                          \
-    const struct command cmd_##id = {                                                              \
-        .name = #id,                                                                               \
-        .flags = CMD_STRING | (more),                                                              \
-        .key_flags = uses,                                                                         \
-        .group = "list",                                                                           \
-        .since = "0.2.0",                                                                          \
-        .summary = text,                                                                           \
-        .arguments = &(its_arguments),                                                             \
-        .reply = says,                                                                             \
-        .run = function,                                                                           \
-    }
+#define LIST_COMMAND(...) TYPE_COMMAND("list", __VA_ARGS__)
 
 enum list_end { LIST_LEFT, LIST_RIGHT };
 

@@ -8,18 +8,7 @@
 #include "request/shapes.h"
 #include "request/table.h"
 
-#define SET_COMMAND(id, more, uses, text, its_arguments, says, function)                           \
-    const struct command cmd_##id = {                                                              \
-        .name = #id,                                                                               \
-        .flags = CMD_STRING | (more),                                                              \
-        .key_flags = uses,                                                                         \
-        .group = "set",                                                                            \
-        .since = "0.2.0",                                                                          \
-        .summary = text,                                                                           \
-        .arguments = &(its_arguments),                                                             \
-        .reply = says,                                                                             \
-        .run = function,                                                                           \
-    }
+#define SET_COMMAND(...) TYPE_COMMAND("set", __VA_ARGS__)
 
 struct key_members {
     struct slice key;

@@ -74,13 +74,13 @@ static void reply_head(struct request *rq, const struct collection *c)
     name(rq, "radix-tree-nodes");
     resp_int(rq->w, nodes + 1);
     name(rq, "last-generated-id");
-    stream_reply_id(rq->w, s->last);
+    reply_stream_id(rq->w, s->last);
     name(rq, "max-deleted-entry-id");
-    stream_reply_id(rq->w, s->deleted);
+    reply_stream_id(rq->w, s->deleted);
     name(rq, "entries-added");
     resp_int(rq->w, (int64_t)s->added);
     name(rq, "recorded-first-entry-id");
-    stream_reply_id(rq->w, s->first);
+    reply_stream_id(rq->w, s->first);
 }
 
 static enum err edge(struct request *rq, struct collection *c, struct stream_id from,
@@ -98,7 +98,7 @@ static void reply_edge(struct request *rq, const struct stream_entry *x)
     if (x->fields.data == NULL) {
         resp_nil(rq->w);
     } else {
-        stream_reply_entry(rq->w, x->id, x->fields);
+        reply_stream_entry(rq->w, x->id, x->fields);
     }
 }
 
@@ -163,7 +163,7 @@ static enum err tell_consumer(const struct full *f, const struct stream_group *g
     resp_array(rq->w, count);
     for (size_t i = 0; i < count; i++) {
         resp_array(rq->w, 3);
-        stream_reply_id(rq->w, items[i].id);
+        reply_stream_id(rq->w, items[i].id);
         resp_int(rq->w, items[i].delivered_ms);
         resp_int(rq->w, (int64_t)items[i].deliveries);
     }
@@ -184,7 +184,7 @@ static enum err tell_group_pending(const struct full *f, const struct stream_gro
         }
         if (r != OK) break;
         resp_array(rq->w, 4);
-        stream_reply_id(rq->w, items[i].id);
+        reply_stream_id(rq->w, items[i].id);
         resp_bulk(rq->w, x.name);
         resp_int(rq->w, items[i].delivered_ms);
         resp_int(rq->w, (int64_t)items[i].deliveries);
@@ -203,7 +203,7 @@ static enum err tell_group(const struct full *f, const struct stream_group *g)
     name(rq, "name");
     resp_bulk(rq->w, g->name);
     name(rq, "last-delivered-id");
-    stream_reply_id(rq->w, g->last);
+    reply_stream_id(rq->w, g->last);
     name(rq, "entries-read");
     reply_entries_read(rq->w, g);
     name(rq, "lag");
@@ -236,7 +236,7 @@ static enum err tell_full(struct request *rq, struct collection *c, int64_t most
     name(rq, "entries");
     resp_array(rq->w, page.count);
     for (size_t i = 0; i < page.count; i++) {
-        stream_reply_entry(rq->w, page.items[i].id, page.items[i].fields);
+        reply_stream_entry(rq->w, page.items[i].id, page.items[i].fields);
     }
     name(rq, "groups");
     resp_array(rq->w, group_count);
@@ -297,7 +297,7 @@ static enum err groups_run(struct request *rq)
         name(rq, "pending");
         resp_int(rq->w, (int64_t)g->pending);
         name(rq, "last-delivered-id");
-        stream_reply_id(rq->w, g->last);
+        reply_stream_id(rq->w, g->last);
         name(rq, "entries-read");
         reply_entries_read(rq->w, g);
         name(rq, "lag");

@@ -74,8 +74,8 @@ static enum err tell_summary(struct request *rq, struct collection *c, const str
     for (size_t i = 0; i < count; i++) with_any += consumers[i].pending > 0;
     resp_array(rq->w, 4);
     resp_int(rq->w, (int64_t)g->pending);
-    stream_reply_id(rq->w, first);
-    stream_reply_id(rq->w, last);
+    reply_stream_id(rq->w, first);
+    reply_stream_id(rq->w, last);
     resp_array(rq->w, with_any);
     for (size_t i = 0; i < count; i++) {
         char text[24];
@@ -151,7 +151,7 @@ static enum err tell_extended(struct request *rq, struct collection *c,
         if (x.number != p->consumer) r = consumer_get(c, g, p->consumer, &x, &rq->error);
         if (r != OK) break;
         resp_array(rq->w, 4);
-        stream_reply_id(rq->w, p->id);
+        reply_stream_id(rq->w, p->id);
         resp_bulk(rq->w, x.name);
         resp_int(rq->w, idle_ms > 0 ? idle_ms : 0);
         resp_int(rq->w, (int64_t)p->deliveries);
@@ -353,9 +353,9 @@ static void reply_claimed(struct request *rq, const struct claim *a)
     resp_array(rq->w, a->claimed_count);
     for (size_t i = 0; i < a->claimed_count; i++) {
         if (a->only_ids) {
-            stream_reply_id(rq->w, a->claimed[i].id);
+            reply_stream_id(rq->w, a->claimed[i].id);
         } else {
-            stream_reply_entry(rq->w, a->claimed[i].id, a->claimed[i].fields);
+            reply_stream_entry(rq->w, a->claimed[i].id, a->claimed[i].fields);
         }
     }
 }
@@ -436,10 +436,10 @@ static enum err xautoclaim_run(struct request *rq)
     enum err r = elements_commit(rq, xautoclaim_change, a);
     if (r != OK) return r;
     resp_array(rq->w, 3);
-    stream_reply_id(rq->w, a->next);
+    reply_stream_id(rq->w, a->next);
     reply_claimed(rq, a);
     resp_array(rq->w, a->gone_count);
-    for (size_t i = 0; i < a->gone_count; i++) stream_reply_id(rq->w, a->gone[i]);
+    for (size_t i = 0; i < a->gone_count; i++) reply_stream_id(rq->w, a->gone[i]);
     return OK;
 }
 STREAM_COMMAND(

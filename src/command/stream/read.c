@@ -105,10 +105,10 @@ static void reply_parts(struct request *rq, const struct part *parts, size_t cou
         for (size_t k = 0; k < p->count; k++) {
             const struct stream_entry *x = &p->entries[k];
             if (x->fields.data != NULL) {
-                stream_reply_entry(rq->w, x->id, x->fields);
+                reply_stream_entry(rq->w, x->id, x->fields);
             } else {
                 resp_array(rq->w, 2);
-                stream_reply_id(rq->w, x->id);
+                reply_stream_id(rq->w, x->id);
                 resp_nil_array(rq->w);
             }
         }

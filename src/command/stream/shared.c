@@ -52,27 +52,6 @@ const struct argument_kind arg_kind_stream_end = {.read = read_end};
 
 /* ---- replies ---- */
 
-void stream_reply_id(struct resp_writer *w, struct stream_id id)
-{
-    char text[STREAM_ID_TEXT];
-    resp_bulk(w, slice_of(text, stream_id_write(id, text)));
-}
-
-void stream_reply_entry(struct resp_writer *w, struct stream_id id, struct slice fields)
-{
-    size_t at = 0;
-    uint64_t count = 0;
-    struct slice word = {0};
-    bool is_good = stream_fields_begin(fields, &at, &count);
-    resp_array(w, 2);
-    stream_reply_id(w, id);
-    resp_array(w, is_good ? (size_t)count : 0);
-    for (uint64_t i = 0; is_good && i < count; i++) {
-        is_good = stream_fields_next(fields, &at, &word);
-        resp_bulk(w, is_good ? word : slice_of(NULL, 0));
-    }
-}
-
 void stream_reply_key(struct request *rq, struct slice key)
 {
     struct resp_mark mark = resp_bulk_begin(rq->w, key.len);

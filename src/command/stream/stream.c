@@ -196,7 +196,7 @@ static enum err xadd_run(struct request *rq)
     if (stream_id_is_zero(a->added)) {
         resp_nil(rq->w);
     } else {
-        stream_reply_id(rq->w, a->added);
+        reply_stream_id(rq->w, a->added);
     }
     return OK;
 }
@@ -289,7 +289,7 @@ static enum err xrange_range(struct request *rq, struct collection *c, struct wa
 
 static void tell_entry(struct resp_writer *w, const struct element *x, size_t *count)
 {
-    stream_reply_entry(w, stream_id_of(x), x->value);
+    reply_stream_entry(w, stream_id_of(x), x->value);
     ++*count;
 }
 

@@ -10,18 +10,7 @@
 #include "request/shapes.h"
 #include "request/table.h"
 
-#define STREAM_COMMAND(id, more, uses, text, its_arguments, says, function)                        \
-    const struct command cmd_##id = {                                                              \
-        .name = #id,                                                                               \
-        .flags = CMD_STRING | (more),                                                              \
-        .key_flags = uses,                                                                         \
-        .group = "stream",                                                                         \
-        .since = "0.2.0",                                                                          \
-        .summary = text,                                                                           \
-        .arguments = &(its_arguments),                                                             \
-        .reply = says,                                                                             \
-        .run = function,                                                                           \
-    }
+#define STREAM_COMMAND(...) TYPE_COMMAND("stream", __VA_ARGS__)
 
 /* ---- words ---- */
 
@@ -43,9 +32,6 @@ struct stream_ids {
 
 /* ---- replies ---- */
 
-void stream_reply_id(struct resp_writer *w, struct stream_id id);
-/* [id, [field, value ...]] */
-void stream_reply_entry(struct resp_writer *w, struct stream_id id, struct slice fields);
 /* The error of a group that is not there: in the words of commands that do not say whether the key
  * is, and of those that know it is. */
 ERR_MUST_USE enum err stream_no_group(struct request *rq, struct slice key, struct slice group);

@@ -11,18 +11,7 @@
 #include "request/keys.h"
 #include "request/table.h"
 
-#define HYPERLOGLOG_COMMAND(id, more, uses, text, its_arguments, says, function)                   \
-    const struct command cmd_##id = {                                                              \
-        .name = #id,                                                                               \
-        .flags = CMD_STRING | (more),                                                              \
-        .key_flags = uses,                                                                         \
-        .group = "hyperloglog",                                                                    \
-        .since = "0.2.0",                                                                          \
-        .summary = text,                                                                           \
-        .arguments = &(its_arguments),                                                             \
-        .reply = says,                                                                             \
-        .run = function,                                                                           \
-    }
+#define HYPERLOGLOG_COMMAND(...) TYPE_COMMAND("hyperloglog", __VA_ARGS__)
 
 #define ELEMENTS_MAX COLLECTION_ROWS_MAX /* of one PFADD */
 #define KEYS_MAX 1000                    /* some 10 us each */

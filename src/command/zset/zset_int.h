@@ -9,18 +9,7 @@
 #include "request/shapes.h"
 #include "request/table.h"
 
-#define ZSET_COMMAND(id, more, uses, text, its_arguments, says, function)                          \
-    const struct command cmd_##id = {                                                              \
-        .name = #id,                                                                               \
-        .flags = CMD_STRING | (more),                                                              \
-        .key_flags = uses,                                                                         \
-        .group = "sorted-set",                                                                     \
-        .since = "0.2.0",                                                                          \
-        .summary = text,                                                                           \
-        .arguments = &(its_arguments),                                                             \
-        .reply = says,                                                                             \
-        .run = function,                                                                           \
-    }
+#define ZSET_COMMAND(...) TYPE_COMMAND("sorted-set", __VA_ARGS__)
 
 struct key_member {
     struct slice key, member;
