@@ -147,12 +147,9 @@ void exchange_park(struct exchange *x)
  * on this connection may be another user's. */
 static void set_forms(struct exchange *x)
 {
-    x->client.settings.proto = 2;
+    client_settings_reset(&x->client, x->http->env);
     x->client.settings.format = x->http->env->settings.bare_bigints ? FORMAT_JSON_BARE
                                                                     : FORMAT_JSON;
-    x->client.settings.view = VIEW_OF_USER;
-    x->client.settings.exec_on_error = EXEC_OF_USER;
-    x->client.settings.is_readonly = false;
     x->client.listening.hearing = (struct client_hearing){0};
     x->stream_type = NULL;
 }

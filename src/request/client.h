@@ -172,6 +172,9 @@ struct client {
 /* `link` and `ops` outlive it. Its id is a new one. */
 void client_init(struct client *c, struct env *env, struct link *link,
                  const struct client_ops *ops);
+/* What it has asked for ends, but for what RESET leaves: the name and version of its library, and
+ * CLIENT NO-EVICT. */
+void client_settings_reset(struct client *c, const struct env *env);
 /* It is in no list any more. It may still have channels: client_end_listening, until it is true. */
 void client_fini(struct client *c, struct env *env);
 /* Ends at most *work of what it listens to and of what is noted for it. True when none is left. */

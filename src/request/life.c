@@ -79,13 +79,24 @@ int64_t command_rest_ms(const struct env *env)
 
 /* ---- clients ---- */
 
+void client_settings_reset(struct client *c, const struct env *env)
+{
+    struct client_settings *s = &c->settings;
+    s->proto = 2;
+    s->format = env->settings.default_format;
+    s->view = VIEW_OF_USER;
+    s->reply_mode = REPLY_ON;
+    s->exec_on_error = EXEC_OF_USER;
+    s->is_readonly = false;
+    s->name[0] = '\0';
+}
+
 void client_init(struct client *c, struct env *env, struct link *link, const struct client_ops *ops)
 {
     c->id = ++env->clients.last_id;
     c->link = link;
     c->ops = ops;
-    c->settings.proto = 2;
-    c->settings.format = env->settings.default_format;
+    client_settings_reset(c, env);
     client_login_default(c, env);
     RING_INSERT(&env->clients.list, c, next, prev);
     env->clients.count++;

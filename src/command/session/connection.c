@@ -247,13 +247,8 @@ static enum err reset_run(struct request *rq)
     }
     c->database = 0;
     c->entered.created = 0;
-    c->settings.proto = rq->w->proto = 2;
-    c->settings.format = rq->env->settings.default_format;
-    c->settings.name[0] = '\0';
-    c->settings.reply_mode = REPLY_ON;
-    c->settings.is_readonly = false;
-    c->settings.view = VIEW_OF_USER;
-    c->settings.exec_on_error = EXEC_OF_USER;
+    client_settings_reset(c, rq->env);
+    rq->w->proto = c->settings.proto;
     c->queues.prefetch = 0;
     client_login_default(c, rq->env);
     resp_simple(rq->w, "RESET");
