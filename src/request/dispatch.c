@@ -162,9 +162,8 @@ static void reply_mode_apply(struct request *rq, size_t mark, bool is_pushed)
 {
     struct client *c = rq->client;
     if (c->settings.reply_mode == REPLY_ON) return;
-    if (c->settings.reply_mode == REPLY_SKIP_NEXT) {
-        c->settings.reply_mode =
-            REPLY_SKIP; /* this was CLIENT REPLY SKIP itself, which has no reply */
+    if (c->settings.reply_mode == REPLY_SKIP_NEXT) { /* this was CLIENT REPLY SKIP itself */
+        c->settings.reply_mode = REPLY_SKIP;
     } else if (c->settings.reply_mode == REPLY_SKIP) {
         c->settings.reply_mode = REPLY_ON;
     }

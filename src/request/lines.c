@@ -20,6 +20,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/feature.h"
+#include "request/serving.h"
 #include "request/table.h"
 
 #define SERVED_MAX 1000 /* after one command; the others at the end of the turn, and so on */
@@ -214,12 +215,6 @@ enum err lines_run(struct request *rq, const struct line_command *x)
 
 /* ---- serving ---- */
 
-static bool may_serve(const struct env *env)
-{
-    return env->paused.until_ms == 0 && !env->node.serving.is_mute && !env->node.serving.is_stuck &&
-           !env->node.stands_by && !env->server.is_stopping;
-}
-
 /* Attempts in the name of the wait, with the one key. ERR_WAIT: not now. */
 static enum err attempt_for(struct lines *x, const struct place *p, bool *is_done)
 {
@@ -297,7 +292,7 @@ static enum err serve_first(struct lines *x, struct env *env, struct line *l, bo
 void lines_serve(struct env *env)
 {
     struct lines *x = env->lines;
-    if (x->due == NULL || x->is_serving || !may_serve(env)) return;
+    if (x->due == NULL || x->is_serving || !serving_may_write(env)) return;
     x->is_serving = true;
     for (size_t i = 0; i < SERVED_MAX && x->due != NULL; i++) {
         struct line *l = x->due;
@@ -311,7 +306,7 @@ void lines_serve(struct env *env)
 
 bool lines_are_due(const struct env *env)
 {
-    return env->lines->due != NULL && !env->lines->is_serving && may_serve(env);
+    return env->lines->due != NULL && !env->lines->is_serving && serving_may_write(env);
 }
 
 size_t lines_count(const struct env *env)

@@ -37,3 +37,10 @@ enum err serving_enter(struct request *rq)
     }
     return r;
 }
+
+bool serving_may_write(const struct env *env)
+{
+    const struct serving *s = &env->node.serving;
+    return env->paused.until_ms == 0 && !s->is_mute && !s->is_stuck && !env->node.stands_by &&
+           !env->server.is_stopping;
+}

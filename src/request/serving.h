@@ -19,5 +19,8 @@ bool serving_ends_with(const struct command *c);
 /* Before the command is evaluated. OK: it may be. ERR_WAIT: not yet; ERR_TRYAGAIN: it was not, and
  * a transaction that it was to run is over. */
 ERR_MUST_USE enum err serving_enter(struct request *rq);
+/* May something be written now that no client's write has asked for: what those who wait are served
+ * with, an estimate that is kept? */
+bool serving_may_write(const struct env *env);
 
 #endif

@@ -9,6 +9,7 @@
 #include "collection/collection.h"
 #include "command/string/string_int.h"
 #include "request/keys.h"
+#include "request/serving.h"
 #include "request/table.h"
 
 #define HYPERLOGLOG_COMMAND(...) TYPE_COMMAND("hyperloglog", __VA_ARGS__)
@@ -129,18 +130,11 @@ static enum err check_pfcount(struct request *rq, void *bound)
 ARGUMENTS_WITH(pfcount_arguments, struct pfcount, "key [key ...]", WITH(.check = check_pfcount),
                ARG_KEYS(struct pfcount, keys, "key", 0));
 
-static bool may_keep(const struct request *rq)
-{
-    const struct env *env = rq->env;
-    return !env->node.stands_by && !env->node.serving.is_stuck &&
-           (env->paused.until_ms == 0 || !env->paused.is_write);
-}
-
 /* ERR_WAIT, or OK: an estimate that cannot be kept is as good. */
 static enum err keep(struct request *rq, struct slice key, struct slice bytes, uint64_t estimate)
 {
     struct hyperloglog h;
-    if (!may_keep(rq)) return OK;
+    if (!serving_may_write(rq->env)) return OK;
     enum err r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
     if (r == OK) r = hyperloglog_change(rq, bytes, &h);
     if (r == OK) {
