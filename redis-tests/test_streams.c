@@ -465,7 +465,7 @@ static void parts_are_loaded(void **state)
         {"1 STATE 3-0 9 0-0", "-ERR stream at 3-0: there are later entries*"},
         {"1 STATE 4-0 1 0-0", "-ERR stream at 4-0: more entries are there than were added*"},
         {"1 CONSUMER h ann 1 1", "-ERR group h: it is not there*"},
-        {"1 PENDING g cat 1-0 1 1", "-ERR group g: its consumer is not there*"},
+        {"1 STATE 4-0 5 4-1", "-ERR stream at 4-0: a later one is deleted*"},
         {"1 SOMETHING 1-0", "-ERR *"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -474,6 +474,9 @@ static void parts_are_loaded(void **state)
         expect(c, wrong[i].error, line);
     }
     expect(c, ":2", "XLEN s");
+    expect(c, "[@ :1 :0]", "KV.LOAD COLLECTION ['s'] STREAM MORE 9 1 PENDING g cat 1-0 1000 2");
+    expect(c, "[:2 1-0 3-0 [[bob 1] [cat 1]]]", "XPENDING s g");
+    expect(c, "[[s [[1-0 [n 1]]]]]", "XREADGROUP GROUP g cat STREAMS s 0");
     expect(c, "[@ :1 :0]", "KV.LOAD COLLECTION ['s'] STREAM PXAT 1 1 STATE 0-0 0 0-0");
     expect(c, ":0", "EXISTS s");
 }

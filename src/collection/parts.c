@@ -242,6 +242,7 @@ static enum err add_state(struct collection *c, const struct stream_part *x, str
     struct stream_head *s = &c->head.stream;
     if (stream_id_order(x->id, s->last) < 0) return unfit(x, "there are later entries", e);
     if (x->count < c->head.count) return unfit(x, "more entries are there than were added", e);
+    if (stream_id_order(x->deleted, x->id) > 0) return unfit(x, "a later one is deleted", e);
     s->last = x->id;
     s->deleted = x->deleted;
     s->added = x->count;
@@ -305,7 +306,10 @@ static enum err add_pending(struct collection *c, const struct stream_part *x, s
     struct stream_pending was = {0};
     bool found = false;
     enum err r = find_for(c, x, &g, &found, &consumer, e);
-    if (r == OK && !found) r = unfit(x, "its consumer is not there", e);
+    if (r == OK && !found) { /* made between two pages of an export */
+        consumer_make(c, &g, x->consumer, &consumer);
+        consumer.seen_ms = consumer.active_ms = x->at_ms;
+    }
     if (r == OK) r = pending_find(c, &g, x->id, &found, &was, e);
     if (r != OK) return r;
     bool is_new = !found || was.consumer != consumer.number;
