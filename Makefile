@@ -103,10 +103,13 @@ AR := gcc-ar
 # Both libraries are linked from one object of this flavour. The linker optimises across files there too,
 # and what comes out is an ordinary object (nolto-rel), which any linker and compiler can use.
 CFLAGS_pic := -O2 -g -Werror -fPIC -fvisibility=hidden -flto=1 -flto-partition=one
-CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
-CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
+# Where each variable is after every instruction takes gcc a fifth of the time, and is told of -O1 poorly.
+CFLAGS_asan := -O1 -g -fno-var-tracking -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
+CFLAGS_tsan := -O1 -g -fno-var-tracking -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_cov := -O0 -g -Werror --coverage
-CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
+# `make fuzz` optimises: what a test runs for seconds only is made in a third of the time.
+FUZZ_OPTIMIZE ?= -O0
+CFLAGS_fuzz := $(FUZZ_OPTIMIZE) -g1 -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
 LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lpq -lxxhash -lutf8proc -llua5.1-cjson -llua5.1-bitop -llua5.1 -lsystemd -lpthread -lm
 TOOL_LIBS := -lhiredis -lcurl -lmsgpackc -lprotobuf-c -lsqlite3 -lxxhash -lssl -lcrypto -lutf8proc -lpthread -lm
@@ -220,7 +223,7 @@ demo: demo-deps ## loads this machine's Debian package catalogue into a server a
 	@exec tests/demo.sh
 
 fuzz: test-deps ## long fuzzing, FUZZ_SECONDS (600) for each target
-	@$(PMAKE) fuzz-build
+	@$(PMAKE) FUZZ_OPTIMIZE=-O1 fuzz-build
 	@TUPLED_LONG=1 TEST_TIMEOUT=$$((FUZZ_SECONDS + 300)) tests/run.sh fuzz
 
 crash: test-deps ## long crash campaign: redis-tests/test_crash* for CRASH_SECONDS (600)
