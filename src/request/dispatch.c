@@ -30,6 +30,7 @@
 #include "request/serving.h"
 #include "request/tracking.h"
 #include "request/unknown.h"
+#include "request/wrapped.h"
 
 #define NAME_BYTES_MAX 32
 
@@ -59,9 +60,13 @@ static void reply_wrong_number(struct request *rq, const struct command *parent,
 static bool command_resolve(struct request *rq)
 {
     const struct command *parent = NULL;
-    const struct command *c = command_of_words(rq->argv, rq->argc, &parent);
+    const struct command *c = NULL;
     rq->command = NULL;
-    rq->idem = slice_of(NULL, 0);
+    if (wrapped_find(rq, &c, &parent) != OK) {
+        stats_reject(rq->env, c);
+        resp_error(rq->w, &rq->error);
+        return false;
+    }
     if (c == NULL) {
         parent = command_find(rq->argv[0]);
         if (parent == NULL) {
@@ -97,8 +102,7 @@ enum err command_find_words(struct request *rq)
     const struct command *parent = NULL;
     rq->bound = NULL;
     rq->words_are_wrong = false;
-    rq->command = command_of_words(rq->argv, rq->argc, &parent);
-    rq->idem = slice_of(NULL, 0);
+    if (wrapped_find(rq, &rq->command, &parent) != OK) return rq->error.code;
     if (rq->command == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "Command '%.*s' not found",
                          (int)(rq->argv[0].len < 128 ? rq->argv[0].len : 128),

@@ -11,8 +11,11 @@
 
 #include "access/user.h"
 #include "base/bytes.h"
+#include "base/mem.h"
 #include "base/random.h"
 #include "request/bind.h"
+#include "request/block.h"
+#include "request/publication.h"
 
 /* ---- placeholders ---- */
 
@@ -76,10 +79,17 @@ struct placeholders request_placeholders(struct request *rq)
 
 /* ---- IDEM ---- */
 
+enum err idem_check(struct request *rq)
+{
+    if (rq->idem.len > 0 && rq->idem.len <= IDEM_ID_BYTES_MAX) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, "IDEM must be an id of 1 to %d bytes, not %zu",
+                     IDEM_ID_BYTES_MAX, rq->idem.len);
+}
+
 bool idem_take(struct request *rq)
 {
     const struct command *c = rq->command;
-    rq->idem = slice_of(NULL, 0);
+    bool has_id = rq->idem.data != NULL; /* KV.DO's */
     if ((c->flags & CMD_IDEM_FIRST) != 0) {
         if (rq->argc < 2 || !slice_is_word(rq->argv[1], "IDEM")) return true;
         if (rq->argc == 2) {
@@ -98,12 +108,8 @@ bool idem_take(struct request *rq)
         rq->idem = rq->argv[rq->argc - 1];
     }
     rq->argc -= 2;
-    if (rq->idem.len == 0 || rq->idem.len > IDEM_ID_BYTES_MAX) {
-        (void)error_set(&rq->error, ERR_SYNTAX, "IDEM must be an id of 1 to %d bytes, not %zu",
-                        IDEM_ID_BYTES_MAX, rq->idem.len);
-        return false;
-    }
-    return true;
+    if (has_id) (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: IDEM stands there twice");
+    return !has_id && idem_check(rq) == OK;
 }
 
 /* Of the command and its arguments, which mean something else in another format or database. */
@@ -151,33 +157,88 @@ static enum err run_and_keep(struct request *rq, struct overlay *o, const struct
     return OK;
 }
 
-enum err idem_run(struct request *rq)
+/* Over rq->overlay: the reply of the first time, or the command's own. */
+static enum err find_or_run(struct request *rq, bool is_admitted, bool *is_repeat)
 {
-    struct overlay *outer = rq->overlay;
-    struct overlay *own = NULL;
     uint8_t scope[8];
     struct idem_request q = {
         .database = rq->client->database, .user = slice_of(scope, sizeof scope), .id = rq->idem};
-    enum err r = OK;
     put_u64(scope, rq->client->user->incarnation);
     fingerprint(rq, q.fingerprint);
-    if (outer == NULL) rq->overlay = own = engine_begin(rq->env->db->engine, rq->arena);
-    r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);
+    enum err r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);
     depends_raise(&rq->depends, q.depends);
-    if (r == OK && q.is_repeat) {
+    *is_repeat = r == OK && q.is_repeat;
+    if (r != OK) return r;
+    if (q.is_repeat) {
         resp_replay(rq->w, q.reply);
-    } else if (r == OK) {
-        if (own != NULL) r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
-        if (r == OK) r = run_and_keep(rq, rq->overlay, &q);
+        return OK;
     }
-    rq->overlay = outer;
-    if (own == NULL) return r;
-    if (r != OK || q.is_repeat) {
-        engine_discard(own);
-        return r;
+    if (!is_admitted) r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
+    return r == OK ? run_and_keep(rq, rq->overlay, &q) : r;
+}
+
+/* What a script publishes comes with its commit. Counting who listens may take several turns: what
+ * was counted is kept from one to the next. */
+struct counting {
+    struct pending base;
+    struct exec_counts *counts; /* owned */
+};
+
+static void counting_free(struct pending *p)
+{
+    struct counting *k = (struct counting *)p;
+    exec_counts_free(k->counts);
+    mem_free(k);
+}
+
+static struct exec_counts *counts_take(struct client *c)
+{
+    struct counting *k = (struct counting *)c->run.pending;
+    if (k == NULL || k->base.free != counting_free) return NULL;
+    struct exec_counts *counts = k->counts;
+    k->counts = NULL;
+    client_drop_pending(c);
+    return counts;
+}
+
+static void counts_keep(struct client *c, struct exec_counts *counts)
+{
+    if (counts == NULL || c->run.pending != NULL) {
+        exec_counts_free(counts);
+        return;
     }
+    struct counting *k = mem_new(sizeof *k);
+    *k = (struct counting){.base.free = counting_free, .counts = counts};
+    c->run.pending = &k->base;
+}
+
+static enum err run_alone(struct request *rq)
+{
+    bool is_repeat = false;
     uint64_t version = 0;
-    r = engine_end(own, &version, rq->waiter, &rq->error);
-    depends_raise(&rq->depends, version);
+    struct exec_counts *counts = counts_take(rq->client);
+    struct overlay *own = engine_begin(rq->env->db->engine, rq->arena);
+    rq->overlay = own;
+    rq->messages = exec_messages_new(rq->arena, &counts);
+    enum err r = find_or_run(rq, false, &is_repeat);
+    if (r != OK || is_repeat) {
+        engine_discard(own);
+    } else {
+        r = engine_end(own, &version, rq->waiter, &rq->error);
+        depends_raise(&rq->depends, version);
+        if (r == OK) exec_messages_send(rq);
+    }
+    rq->overlay = NULL;
+    rq->messages = NULL;
+    if (r == ERR_WAIT)
+        counts_keep(rq->client, counts);
+    else
+        exec_counts_free(counts);
     return r;
+}
+
+enum err idem_run(struct request *rq)
+{
+    bool is_repeat;
+    return rq->overlay == NULL ? run_alone(rq) : find_or_run(rq, true, &is_repeat);
 }

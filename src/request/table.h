@@ -117,6 +117,7 @@
     X(kv_db)                                                                                       \
     X(kv_del)                                                                                      \
     X(kv_delrange)                                                                                 \
+    X(kv_do)                                                                                       \
     X(kv_dequeue)                                                                                  \
     X(kv_dlq)                                                                                      \
     X(kv_elements)                                                                                 \

@@ -9,6 +9,7 @@
 #include "request/keys.h"
 #include "request/shapes.h"
 #include "request/table.h"
+#include "request/wrapped.h"
 
 /* ---- COMMAND, COMMAND INFO ---- */
 
@@ -230,7 +231,10 @@ static enum err find_keys(struct request *rq, struct key_uses *out)
     struct request asked = *rq;
     asked.argv = a->words.items;
     asked.argc = a->words.count;
-    asked.command = command_of_words(asked.argv, asked.argc, &parent);
+    if (wrapped_find(&asked, &asked.command, &parent) != OK) {
+        rq->error = asked.error;
+        return rq->error.code;
+    }
     if (asked.command == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "Invalid command specified");
     }

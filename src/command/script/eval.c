@@ -65,16 +65,17 @@ static enum err run_long(struct request *rq, const struct program *p)
     return long_step(rq, run);
 }
 
-/* In EXEC it must end within the turn. */
+/* In EXEC, and of KV.DO with an id, it must end within the turn. */
 static enum err run_in_exec(struct request *rq, const struct program *p)
 {
     struct exec_counts *none = NULL;
     bool is_long = false;
     enum err r = script_attempt(rq, p, &none, &is_long);
     if (r != OK || !is_long) return r;
-    return error_set(&rq->error, ERR_LIMIT,
-                     "between MULTI and EXEC a script may take %d ms and %u MB of memory",
-                     SHORT_IN_EXEC_US / 1000, SHORT_MEMORY_BYTES >> 20);
+    return error_set(
+        &rq->error, ERR_LIMIT,
+        "between MULTI and EXEC, and with IDEM, a script may take %d ms and %u MB of memory",
+        SHORT_IN_EXEC_US / 1000, SHORT_MEMORY_BYTES >> 20);
 }
 
 enum err program_run(struct request *rq, const struct program *p)
