@@ -33,8 +33,8 @@ answers "no UTF-8" '400 {"error":"the path is not percent-encoded UTF-8"}' GET /
 status "a key that is no JSON" 400 GET /entries/%5B1
 answers "a stored null is an entry" '200 {"ok":true,"versionstamp":VS}' PUT /entries/nothing -d null
 answers "... and not a missing one" '200 null' GET /entries/nothing
-answers "a broken value" '400 {"error":"invalid JSON: text ends where a value should be at offset 5"}' PUT /entries/x -d '{"a":'
-answers "no value" '400 {"error":"invalid JSON: there is no text"}' PUT /entries/x
+answers "a broken value" '400 {"error":"ERR invalid value: text ends where a value should be at offset 5"}' PUT /entries/x -d '{"a":'
+answers "no value" '400 {"error":"ERR invalid value: text ends where a value should be at offset 0"}' PUT /entries/x
 answers "... stored nothing" '404 {"error":"there is no entry of this key"}' GET /entries/x
 answers "a type that is none of ours" '415 {"error":"a value is application/json or application/msgpack"}' \
     PUT /entries/x -d 7 -H 'Content-Type: text/plain'
