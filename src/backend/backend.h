@@ -245,6 +245,9 @@ struct changes_request {
     uint64_t after;          /* commits after this version ... */
     uint64_t until;          /* ... once this one, of a commit or 0, is durable */
     struct slice start, end; /* keys in [start, end), and flushes of start's database; borrowed */
+    /* Of commits that have such a row, keys in [with_start, with_end) too; borrowed, data NULL =
+     * none. */
+    struct slice with_start, with_end;
     size_t rows_max;         /* ends after the commit with which there are this many rows ... */
     size_t bytes_max;        /* ... or so many bytes of keys and values, or earlier */
     void (*done)(struct changes_request *q); /* on the loop thread, never inside the call */

@@ -31,6 +31,12 @@ static bool is_wanted(const struct changes_request *q, const struct mutation *mu
     return slice_cmp(mu->key, q->start) >= 0 && slice_cmp(mu->key, q->end) < 0;
 }
 
+static bool is_beside(const struct changes_request *q, const struct mutation *mu)
+{
+    return q->with_start.data != NULL && mu->kind != MUTATION_FLUSH &&
+           slice_cmp(mu->key, q->with_start) >= 0 && slice_cmp(mu->key, q->with_end) < 0;
+}
+
 static struct changes_row *row_new(struct changes_request *q)
 {
     if ((q->count & (q->count - 1)) == 0) { /* full: 0, 1, 2, 4, 8 ... */
@@ -74,14 +80,17 @@ static enum err take_txn(struct journal_read *read, struct txn_view *txn, bool *
     struct changes_job *k = read->arg;
     struct mutation mu;
     size_t before = k->request->count;
+    bool is_any_wanted = false;
     enum err r = OK;
     *is_enough = is_full(k);
     if (*is_enough) return OK;
     while (r == OK && mutation_read(&txn->bytes, &mu)) {
-        if (is_wanted(k->request, &mu)) r = take_mutation(k, txn, &mu, e);
+        bool is_one = is_wanted(k->request, &mu);
+        is_any_wanted = is_any_wanted || is_one;
+        if (is_one || is_beside(k->request, &mu)) r = take_mutation(k, txn, &mu, e);
     }
     if (r == OK && txn->bytes.len != 0) r = error_set(e, ERR_CORRUPT, "a malformed record");
-    if (r != OK) k->request->count = before; /* all of a commit, or nothing */
+    if (r != OK || !is_any_wanted) k->request->count = before; /* all of a commit, or nothing */
     return r;
 }
 

@@ -133,7 +133,7 @@ const struct route rest_routes[] = {
           .answer = "{ok? versionstamp results:[!] ids:[$]}"),
     ROUTE("/kv/changes", SAFE, T, kv_changes_run,
           .summary = "What was committed after a versionstamp.", .words = "KV.CHANGES",
-          .without = "since", .query = "since:text", .limit_max = LIST_LIMIT_MAX,
+          .without = "since elements", .query = "since:text", .limit_max = LIST_LIMIT_MAX,
           .answer = "{next changes:[{key! value! versionstamp commit expiresAt#}]}"),
     ROUTE("/kv/watch", HTTP_GET, T | ROUTE_TICKET, kv_watch_run,
           .summary = "Changes of keys or below a prefix, as events; Last-Event-ID goes on.",

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "codec/float_text.h"
+#include "collection/stream.h"
 #include "request/args.h"
 #include "request/block.h"
 #include "request/notify.h"
@@ -236,6 +237,35 @@ void reply_stream_entry(struct resp_writer *w, struct stream_id id, struct slice
     for (uint64_t i = 0; is_good && i < count; i++) {
         is_good = stream_fields_next(fields, &at, &word);
         resp_bulk(w, is_good ? word : slice_of(NULL, 0));
+    }
+}
+
+void reply_expiry(struct resp_writer *w, int64_t expiry_ms)
+{
+    if (expiry_ms != 0) {
+        resp_int(w, expiry_ms);
+    } else {
+        resp_nil(w);
+    }
+}
+
+void reply_element(struct resp_writer *w, enum collection_kind kind, const struct element *x)
+{
+    switch (kind) {
+    case COLLECTION_HASH:
+        resp_array(w, 3);
+        resp_bulk(w, x->name);
+        resp_bulk(w, x->value);
+        reply_expiry(w, x->expiry_ms);
+        break;
+    case COLLECTION_ZSET:
+        resp_array(w, 2);
+        resp_bulk(w, x->name);
+        reply_score(w, x->score);
+        break;
+    case COLLECTION_LIST: resp_bulk(w, x->value); break;
+    case COLLECTION_SET: resp_bulk(w, x->name); break;
+    case COLLECTION_STREAM: reply_stream_entry(w, stream_id_of(x), x->value); break;
     }
 }
 

@@ -75,6 +75,11 @@ void reply_score(struct resp_writer *w, double score);
 /* The id of an entry of a stream; the entry, [id, [field, value ...]]. */
 void reply_stream_id(struct resp_writer *w, struct stream_id id);
 void reply_stream_entry(struct resp_writer *w, struct stream_id id, struct slice fields);
+/* Unix time in ms; nil = never. */
+void reply_expiry(struct resp_writer *w, int64_t expiry_ms);
+/* As KV.ELEMENTS shows it: of a hash [field, value, expiry], of a sorted set [member, score], of a
+ * stream the entry, else the element. */
+void reply_element(struct resp_writer *w, enum collection_kind kind, const struct element *x);
 
 /* ---- words ---- */
 

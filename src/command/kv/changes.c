@@ -15,9 +15,11 @@
  */
 #include "base/machine.h"
 #include "base/mem.h"
+#include "command/kv/changes_elements.h"
 #include "request/args.h"
 #include "request/block.h"
 #include "request/client_memory.h"
+#include "request/elements.h"
 #include "request/keys.h"
 #include "request/range.h"
 #include "request/table.h"
@@ -39,6 +41,8 @@ struct feed {
     struct waiter *waiter;      /* of the connection */
     struct waiter_list waiters; /* it, while READING */
     struct buf range;           /* request.start and request.end */
+    bool with_elements;
+    uint8_t with_start[KEY_HEAD_BYTES], with_end[KEY_HEAD_BYTES]; /* of the request */
     uint64_t count;
     int64_t block_ms; /* -1 = without BLOCK */
     uint64_t wanted;  /* up to this version there may be something that matches */
@@ -174,14 +178,16 @@ struct changes {
     uint64_t after;
     struct range range;
     int64_t count, block_ms; /* block_ms -1 = without BLOCK */
+    bool with_elements;
 };
 ARGUMENTS_WITH(changes_arguments, struct changes,
-               "versionstamp prefix [COUNT count] [BLOCK milliseconds]",
+               "versionstamp prefix [COUNT count] [BLOCK milliseconds] [ELEMENTS]",
                WITH(.members = "versionstamp since COUNT limit BLOCK wait"),
                {ARG_ONE(struct changes, after, uint64_t, "versionstamp", kind_after)},
                ARG_INSIDE(struct changes, range, "prefix", prefix_arguments),
                ARG_INTEGER(struct changes, count, "COUNT", 1, COUNT_MAX, COUNT_DEFAULT),
-               ARG_INTEGER(struct changes, block_ms, "BLOCK", 0, INT64_MAX / 2, -1));
+               ARG_INTEGER(struct changes, block_ms, "BLOCK", 0, INT64_MAX / 2, -1),
+               ARG_FLAG(struct changes, with_elements, "ELEMENTS"));
 
 static void feed_watch(struct feed *f, uint16_t database, struct slice prefix)
 {
@@ -223,6 +229,12 @@ static enum err feed_open(struct request *rq, struct feed **out)
     buf_require(&f->range);
     f->request.start = slice_of(f->range.data, start.len);
     f->request.end = slice_of(f->range.data + start.len, end.len);
+    f->with_elements = a->with_elements;
+    if (f->with_elements) {
+        commit_elements_range(rq->client->database, f->with_start, f->with_end);
+        f->request.with_start = slice_of(f->with_start, KEY_HEAD_BYTES);
+        f->request.with_end = slice_of(f->with_end, KEY_HEAD_BYTES);
+    }
     if (f->block_ms >= 0) feed_watch(f, rq->client->database, a->range.prefix);
     rq->client->run.pending = &f->pending;
     *out = f;
@@ -232,7 +244,8 @@ static enum err feed_open(struct request *rq, struct feed **out)
 /* ---- replying ---- */
 
 /* A flush is [nil, nil, vs, nil]; what was set with its time over already is as a deletion. */
-static void feed_add(const struct request *rq, struct feed *f, const struct changes_row *row)
+static void feed_add(const struct request *rq, struct feed *f, const struct changes_row *row,
+                     const struct commit_elements *elements)
 {
     const struct mutation *mu = &row->mutation;
     struct resp_writer w = {.out = &f->entries, .proto = rq->client->settings.proto};
@@ -240,7 +253,7 @@ static void feed_add(const struct request *rq, struct feed *f, const struct chan
     bool exists = mu->kind == MUTATION_SET && !has_ended;
     char stamp[STAMP_CHARS];
     f->rows++;
-    resp_array(&w, 4);
+    resp_array(&w, f->with_elements ? 5 : 4);
     if (mu->kind == MUTATION_FLUSH) {
         resp_nil(&w);
     } else {
@@ -253,10 +266,18 @@ static void feed_add(const struct request *rq, struct feed *f, const struct chan
     }
     stamp_format(row->version, stamp);
     resp_bulk(&w, slice_of(stamp, STAMP_CHARS));
-    if (exists && mu->expiry_ms != 0) {
-        resp_int(&w, mu->expiry_ms);
-    } else {
-        resp_nil(&w);
+    reply_expiry(&w, exists ? mu->expiry_ms : 0);
+    if (f->with_elements) reply_changed_elements(&w, elements, row, rq->format, rq->arena);
+}
+
+static void feed_add_commit(const struct request *rq, struct feed *f,
+                            const struct changes_row *rows, size_t count)
+{
+    struct commit_elements elements = {.start = f->request.start, .end = f->request.end};
+    if (f->with_elements) commit_elements_take(&elements, rq->arena, rows, count);
+    for (size_t i = 0; i < count; i++) {
+        bool is_beside = f->with_elements && is_row_of_elements(&rows[i]);
+        if (!is_beside) feed_add(rq, f, &rows[i], &elements);
     }
 }
 
@@ -299,7 +320,13 @@ static enum err feed_end(struct request *rq, struct feed *f, enum block_end end)
 static void feed_take(const struct request *rq, struct feed *f)
 {
     size_t before = f->entries.cap;
-    for (size_t i = 0; i < f->request.count; i++) feed_add(rq, f, &f->request.rows[i]);
+    const struct changes_row *rows = f->request.rows;
+    for (size_t i = 0; i < f->request.count;) {
+        size_t end = i + 1;
+        while (end < f->request.count && rows[end].version == rows[i].version) end++;
+        feed_add_commit(rq, f, rows + i, end - i);
+        i = end;
+    }
     /* All of it is in the page now. */
     arena_reset(&f->request.arena);
     client_memory_grow(rq->env, f->entries.cap - before);
@@ -341,7 +368,8 @@ const struct command kv_changes = {
     .arguments = &changes_arguments,
     .reply =
         "`[next, [[key, value, versionstamp, expiry ms] ...]]`, whole commits; `next` is where to "
-        "go on. Deleted or expired: value nil; without an expiry nil; a flush: key nil. -STALE "
+        "go on. Deleted or expired: value nil; without an expiry nil; a flush: key nil. ELEMENTS: "
+        "what became of those of a collection, as a fifth item. -STALE "
         "when what followed is no longer kept. See changes.md.",
     .run = kv_changes_run,
 };

@@ -95,15 +95,6 @@ static void reply_cursor(struct request *rq, const struct elements_page *p)
 
 /* ---- elements ---- */
 
-static void reply_expiry(struct resp_writer *w, int64_t expiry_ms)
-{
-    if (expiry_ms != 0) {
-        resp_int(w, expiry_ms);
-    } else {
-        resp_nil(w);
-    }
-}
-
 static void reply_known(struct resp_writer *w, int64_t n)
 {
     if (n >= 0) {
@@ -160,22 +151,7 @@ static void add(struct request *rq, struct elements_page *p, const struct elemen
 {
     struct resp_writer w = {.out = &p->items, .proto = rq->w->proto};
     p->count++;
-    switch (p->c.head.kind) {
-    case COLLECTION_HASH:
-        resp_array(&w, 3);
-        resp_bulk(&w, x->name);
-        resp_bulk(&w, x->value);
-        reply_expiry(&w, x->expiry_ms);
-        break;
-    case COLLECTION_ZSET:
-        resp_array(&w, 2);
-        resp_bulk(&w, x->name);
-        reply_score(&w, x->score);
-        break;
-    case COLLECTION_LIST: resp_bulk(&w, x->value); break;
-    case COLLECTION_SET: resp_bulk(&w, x->name); break;
-    case COLLECTION_STREAM: reply_stream_entry(&w, stream_id_of(x), x->value); break;
-    }
+    reply_element(&w, p->c.head.kind, x);
 }
 
 static bool is_full(const struct elements_page *p)
