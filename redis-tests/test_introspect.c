@@ -259,7 +259,7 @@ static void check_info(const struct shape *s, const struct node *info, const cha
     expect_statuses(s, categories,
                     " @read @write @keyspace @string @admin @dangerous @pubsub @blocking "
                     "@connection @transaction @fast @slow @kv @queue @index @watch @bitmap @json "
-                    "@scripting @hash @list @set @sortedset @stream @hyperloglog ");
+                    "@scripting @hash @list @set @sortedset @stream @hyperloglog @geo ");
     assert_true(categories->count > 0);
     for (size_t i = 7; i < 10; i++) assert_int_equal(info->elements[i].type, '*');
     for (size_t i = 0; i < info->elements[8].count; i++) {

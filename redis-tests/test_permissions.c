@@ -312,6 +312,19 @@ static const struct row rows[] = {
     {"SORT l STORE d", {"%R~l", "%W~d"}, false},
     {"SORT_RO l", {"%R~l"}, false},
     {"SORT_RO l GET #", {"%R~*"}, false},
+    /* places */
+    {"GEOADD g 1 2 b", {"%W~g"}, false},
+    {"GEODIST g a a", {"%R~g"}, false},
+    {"GEOHASH g a", {"%R~g"}, false},
+    {"GEOPOS g a", {"%R~g"}, false},
+    {"GEORADIUS g 1 2 3 m", {"%R~g"}, false},
+    {"GEORADIUS g 1 2 3 m STORE d", {"%R~g", "%W~d"}, false},
+    {"GEORADIUSBYMEMBER g a 3 m", {"%R~g"}, false},
+    {"GEORADIUSBYMEMBER g a 3 m STOREDIST d", {"%R~g", "%W~d"}, false},
+    {"GEORADIUSBYMEMBER_RO g a 3 m", {"%R~g"}, false},
+    {"GEORADIUS_RO g 1 2 3 m", {"%R~g"}, false},
+    {"GEOSEARCH g FROMMEMBER a BYRADIUS 1 m", {"%R~g"}, false},
+    {"GEOSEARCHSTORE d g FROMMEMBER a BYRADIUS 1 m", {"%R~g", "%W~d"}, false},
     /* sets */
     {"SADD u x", {"%W~u"}, false},
     {"SCARD u", {"%R~u"}, false},
@@ -496,6 +509,7 @@ static void prepare(void)
     expect(c, ":2", "SADD u a b");
     expect(c, ":1", "SADD v a");
     expect(c, ":2", "ZADD z 1 a 2 b");
+    expect(c, ":1", "GEOADD g 1 2 a");
     expect(c, ":1", "ZADD y 1 a");
     expect(c, "1-0", "XADD x 1-0 f v");
     expect(c, "+OK", "XGROUP CREATE x g 0");

@@ -1,10 +1,12 @@
-/* Hashes, lists, sets, sorted sets, streams, HyperLogLogs, SORT and clients that wait, beside a real Redis 7: random commands to
- * both must get the same replies (tests/diff). Skipped when there is no redis-server.
+/* Hashes, lists, sets, sorted sets, streams, HyperLogLogs, places, SORT and clients that wait,
+ * beside a real Redis 7: random commands to both must get the same replies (tests/diff). Skipped
+ * when there is no redis-server.
  *
  * DIFF_REPLIES   of each family and protocol (6000, of clients that wait 1000; `make diff-types`:
  *                1000000)
  * DIFF_SEED      the first sequence's number (1)
- * DIFF_FAMILIES  hash,list,set,zset,stream,hyperloglog,sort,lex,mixed,waiting: those to run (all)
+ * DIFF_FAMILIES  hash,list,set,zset,stream,hyperloglog,sort,geo,lex,mixed,waiting: those to run
+ *                (all)
  * DIFF_MAX       differences after which a family ends (5)
  * DIFF_RELEASE   set: the release build
  */
@@ -235,6 +237,11 @@ static void sorting_answers_as_in_redis(void **state)
     compare("sort");
 }
 
+static void places_answer_as_in_redis(void **state)
+{
+    compare("geo");
+}
+
 static void ranges_by_member_answer_as_in_redis(void **state)
 {
     compare("lex");
@@ -283,6 +290,7 @@ int main(void)
         TEST(streams_answer_as_in_redis),
         TEST(hyperloglogs_answer_as_in_redis),
         TEST(sorting_answers_as_in_redis),
+        TEST(places_answer_as_in_redis),
         TEST(ranges_by_member_answer_as_in_redis),
         TEST(all_types_together_answer_as_in_redis),
         TEST(those_that_wait_are_served_as_in_redis),

@@ -51,6 +51,7 @@ RANKS='
 7 command/json
 7 command/kv
 7 command/observe
+7 command/geo
 7 command/hash
 7 command/list
 7 command/queue

@@ -277,8 +277,8 @@ size_t geo_distance_write(double distance, char out[GEO_TEXT_BYTES])
     return (size_t)len;
 }
 
-/* x * 10^17, to the nearest, of two equally near the even one. It is exact: x is a whole number of 53
- * bits by a power of two. */
+/* x * 10^17, to the nearest, of two equally near the even one. It is exact: x is a whole number of
+ * 53 bits by a power of two. */
 static uint64_t parts_of(double x, uint64_t *whole)
 {
     int exponent = 0;

@@ -1,7 +1,7 @@
 /* geo: places on the earth as scores of a sorted set, and areas as ranges of such scores: what the
- * commands GEOADD, GEOSEARCH and their like calculate. Scores, distances and the choice of ranges are
- * those of Redis 7, so that data can be moved from and to a Redis and searches find the same. Pure
- * functions.
+ * commands GEOADD, GEOSEARCH and their like calculate. Scores, distances and the choice of ranges
+ * are those of Redis 7, so that data can be moved from and to a Redis and searches find the same.
+ * Pure functions.
  *
  * Longitude and latitude are each cut into 2^26 equal steps, from -180 to 180 degrees and between
  * the bounds of the Mercator projection. The bits of both numbers in turn, that of the longitude

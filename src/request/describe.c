@@ -88,7 +88,8 @@ static const char *type_category(const char *group)
         const char *group, *category;
     } types[] = {{"hash", "@hash"},     {"list", "@list"},
                  {"set", "@set"},       {"sorted-set", "@sortedset"},
-                 {"stream", "@stream"}, {"hyperloglog", "@hyperloglog"}};
+                 {"stream", "@stream"}, {"hyperloglog", "@hyperloglog"},
+                 {"geo", "@geo"}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(types[i].group, group) == 0) return types[i].category;
     }

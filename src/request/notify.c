@@ -165,6 +165,9 @@ static const struct {
     {"zinterstore", {NOTIFY_ZSET, "zinterstore", "del"}},
     {"zdiffstore", {NOTIFY_ZSET, "zdiffstore", "del"}},
     {"zrangestore", {NOTIFY_ZSET, "zrangestore", "del"}},
+    {"geosearchstore", {NOTIFY_ZSET, "geosearchstore", "del"}},
+    {"georadius", {NOTIFY_ZSET, "georadiusstore", "del"}},
+    {"georadiusbymember", {NOTIFY_ZSET, "georadiusstore", "del"}},
 };
 #define COMMANDS_TOLD (sizeof by_command / sizeof by_command[0])
 

@@ -54,6 +54,16 @@
     X(cmd_flushall)                                                                                \
     X(cmd_flushdb)                                                                                 \
     X(cmd_function)                                                                                \
+    X(cmd_geoadd)                                                                                  \
+    X(cmd_geodist)                                                                                 \
+    X(cmd_geohash)                                                                                 \
+    X(cmd_geopos)                                                                                  \
+    X(cmd_georadius)                                                                               \
+    X(cmd_georadius_ro)                                                                            \
+    X(cmd_georadiusbymember)                                                                       \
+    X(cmd_georadiusbymember_ro)                                                                    \
+    X(cmd_geosearch)                                                                               \
+    X(cmd_geosearchstore)                                                                          \
     X(cmd_get)                                                                                     \
     X(cmd_getbit)                                                                                  \
     X(cmd_getdel)                                                                                  \

@@ -2,13 +2,15 @@
 
 #include <stdlib.h>
 
-/* A mistake was made on purpose; that the key is missing or of another type is a second. */
+/* A mistake was made on purpose; that the key or the member is missing, or the key of
+ * another type, is a second. */
 static bool are_two_mistakes(const struct call *c, const struct reply *ours,
                              const struct reply *redis)
 {
     return c->has_mistake && reply_says_error(ours) && reply_says_error(redis) &&
            !reply_begins(ours, "WRONGTYPE") &&
-           (reply_begins(redis, "WRONGTYPE") || reply_begins(redis, "ERR no such key"));
+           (reply_begins(redis, "WRONGTYPE") || reply_begins(redis, "ERR no such key") ||
+            reply_begins(redis, "ERR could not decode requested zset member"));
 }
 
 /* Likewise of the words of a stream's command: Redis looks for the key and the group first, or has
@@ -125,6 +127,33 @@ static bool is_erange(const struct call *c, const struct reply *ours, const stru
     return true;
 }
 
+static bool is_geo(const struct call *c)
+{
+    return slice_has_prefix(c->words[0], slice_of("GEO", 3));
+}
+
+/* The replies have the same distances, member for member. */
+static bool is_tied(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    bool is_it = is_geo(c) && has_word(c, "COUNT") && has_word(c, "WITHDIST");
+    if (!is_it || ours->count != redis->count || ours->items == NULL || redis->items == NULL)
+        return false;
+    for (size_t i = 0; i < ours->count; i++) {
+        const struct reply *a = ours->items[i];
+        const struct reply *b = redis->items[i];
+        if (a->count < 2 || b->count < 2) return false;
+        if (!slice_eq(a->items[1]->text, b->items[1]->text)) return false;
+    }
+    return true;
+}
+
+/* Of a key that is missing Redis does not look at the radius. */
+static bool is_no_center(const struct call *c, const struct reply *ours, const struct reply *redis)
+{
+    bool is_it = call_is(c, "GEORADIUSBYMEMBER") || call_is(c, "GEORADIUSBYMEMBER_RO");
+    return is_it && c->has_mistake && reply_says_error(ours) && !reply_says_error(redis);
+}
+
 static bool is_twice(const struct call *c, const struct reply *ours, const struct reply *redis)
 {
     unsigned limits = 0;
@@ -178,6 +207,12 @@ static struct deviation_row table[DEVIATION_COUNT] = {
                           is_erange, 0},
     [DEVIATION_TWICE] = {"an option of SORT that is given twice is a syntax error",
                          "each has one place; Redis takes the last", REPLY_APART, is_twice, 0},
+    [DEVIATION_TIED] = {"GEOSEARCH with COUNT of members that are equally far: in another order",
+                        "that in which they were found; that of Redis is open", REPLY_KNOWN,
+                        is_tied, 0},
+    [DEVIATION_NO_CENTER] = {"GEORADIUSBYMEMBER of a missing key tells what is wrong in the words",
+                             "all arguments are read before the first key is", REPLY_APART,
+                             is_no_center, 0},
     [DEVIATION_MISTAKES] = {"a mistake in the words is told before one of a key's type",
                             "all arguments are read before the first key is", REPLY_KNOWN,
                             are_two_mistakes, 0},

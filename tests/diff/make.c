@@ -184,6 +184,74 @@ static void add_id_bound(struct maker *m)
     sequence_word(m->to, slice_str(text));
 }
 
+/* ---- places ---- */
+
+static double between(struct maker *m, double min, double max)
+{
+    return min + (double)rng_below(&m->rng, 1u << 30) / (double)(1u << 30) * (max - min);
+}
+
+/* So many digits that no two are as far from a third, where the order would be open; often within
+ * some kilometers of others, near a pole, or where the map ends. */
+static void add_place(struct maker *m)
+{
+    static const double places[][2] = {{13.4, 38},   {-70, -50},   {0, 0},      {179.9, 10},
+                                       {-179.9, 10}, {20, 84.9},   {40, -84.9}, {-100, 66},
+                                       {60, 80},     {-179.9, 84}, {179.9, -66}};
+    char longitude[32];
+    char latitude[32];
+    const double *at = ANY_OF(m, places);
+    double width = draw(m, 50) ? 0.1 : draw(m, 50) ? 2 : 60;
+    double x = draw(m, 15) ? between(m, -180, 180) : at[0] + between(m, -width, width);
+    double y = draw(m, 15) ? between(m, -85, 85) : at[1] + between(m, -width, width);
+    x = x > 180 ? 180 - between(m, 0, 0.1) : x < -180 ? -180 + between(m, 0, 0.1) : x;
+    y = y > 85.05 ? 85.05 - between(m, 0, 0.1) : y < -85.05 ? -85.05 + between(m, 0, 0.1) : y;
+    snprintf(longitude, sizeof longitude, "%.9f", x);
+    snprintf(latitude, sizeof latitude, "%.9f", y);
+    unsigned kind = (unsigned)rng_below(&m->rng, 100);
+    sequence_word(m->to, slice_str(kind == 0 ? "180" : kind == 1 ? "-180" : longitude));
+    sequence_word(m->to, slice_str(kind == 2   ? "85.05112878"
+                                   : kind == 3 ? "-85.05112878"
+                                               : latitude));
+}
+
+/* From a millimeter to more than the earth. */
+static void add_length(struct maker *m)
+{
+    static const char *const odd[] = {"0", "inf", "1e308", "1e-320", "20037726.37", "-0"};
+    char text[64];
+    double x = between(m, 1, 10);
+    for (uint64_t i = rng_below(&m->rng, 11); i > 0; i--) x *= 10;
+    snprintf(text, sizeof text, "%.4g", x / 1000);
+    sequence_word(m->to, slice_str(draw(m, 4) ? ANY_OF(m, odd) : text));
+}
+
+static void add_unit(struct maker *m)
+{
+    static const char *const units[] = {"m", "km", "km", "ft", "mi", "KM", "Mi"};
+    sequence_word(m->to, slice_str(ANY_OF(m, units)));
+}
+
+static void add_center(struct maker *m)
+{
+    bool is_member = draw(m, 35);
+    sequence_word(m->to, slice_str(is_member ? "FROMMEMBER" : "FROMLONLAT"));
+    if (is_member) {
+        add_data(m);
+    } else {
+        add_place(m);
+    }
+}
+
+static void add_area(struct maker *m)
+{
+    bool is_box = draw(m, 50);
+    sequence_word(m->to, slice_str(is_box ? "BYBOX" : "BYRADIUS"));
+    if (is_box) add_length(m);
+    add_length(m);
+    add_unit(m);
+}
+
 /* What $ and this letter stand for. */
 static void add_word(struct maker *m, char letter)
 {
@@ -221,6 +289,13 @@ static void add_word(struct maker *m, char letter)
     case 'I':
     case 'e': add_id(m, letter == 'I'); return;
     case 'E': add_id_bound(m); return;
+    case 'l': add_place(m); return;
+    case 'd':
+        add_length(m);
+        add_unit(m);
+        return;
+    case 'C': add_center(m); return;
+    case 'A': add_area(m); return;
     default: fprintf(stderr, "no template has $%c\n", letter); abort();
     }
 }
@@ -263,6 +338,8 @@ static void expand(struct maker *m, const char **at, const char *ends, bool is_w
             expand_choice(m, at, is_wanted);
         } else if (c == '{') {
             expand_many(m, at, is_wanted);
+        } else if (c == '!') {
+            m->to->calls[m->to->count - 1].has_mistake = true;
         } else if (c == '$') {
             if (is_wanted) add_word(m, **at);
             (*at)++;
@@ -325,5 +402,6 @@ void maker_command(struct maker *m, const struct family *of, unsigned connection
     m->to->calls[m->to->count - 1].is_whole = is_draw(&m->to->calls[m->to->count - 1]);
     /* Another score would give members another order. */
     bool is_faultless = m->is_faultless || (m->has_one_score && strncmp(text, "ZADD", 4) == 0);
-    if (!is_faultless && draw(m, 4)) make_mistake(m);
+    bool has_mistake = m->to->calls[m->to->count - 1].has_mistake;
+    if (!is_faultless && !has_mistake && draw(m, 4)) make_mistake(m);
 }

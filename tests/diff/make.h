@@ -6,10 +6,11 @@
  *   $n integer         $f number            $s score          $g weight     $p count, 1 or more
  *   $b score bound     $x lexical bound     $o offset, limit  $r rank, not 0
  *   $t seconds, long   $T milliseconds, long                   $h field of hashes, for SORT
+ *   $l longitude, latitude    $d distance, unit    $C where a search begins    $A what it is in
  *   [..] there or not        <a|b> one of them        {..}+ 1 to 4 times        {..}* 1 to 40 times
  *
- * All other words stand for themselves. What a template gives has no mistake, as far as words can
- * tell; the maker makes one now and then, and never two.
+ * All other words stand for themselves, but for ! in a template that has a mistake. What others give
+ * has none, as far as words can tell; the maker makes one now and then, and never two.
  */
 #ifndef TESTS_DIFF_MAKE_H
 #define TESTS_DIFF_MAKE_H
@@ -28,7 +29,8 @@ struct family {
     size_t count;
 };
 
-/* hash, list, set, zset, stream, hyperloglog, sort, and lex, which has keys of its own: it is the last. */
+/* hash, list, set, zset, stream, hyperloglog, sort, geo, and lex, which has keys of its own: it is the
+ * last. */
 extern const struct family families[];
 extern const size_t family_count;
 /* What all keys have, and strings; what waits, for ever; the same for transactions and scripts; and

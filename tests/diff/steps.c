@@ -106,7 +106,7 @@ static void script(struct maker *m)
             command(m, 0);
         const struct call *c = &m->to->calls[before];
         m->to->count = before; /* the command is a part of the script, no call */
-        if (!is_for_scripts(c)) continue;
+        if (!is_for_scripts(c) || c->has_mistake) continue;
         buf_append_str(&text, how);
         for (size_t w = 0; w < c->count; w++) {
             if (w > 0) buf_append_str(&text, ",");

@@ -220,6 +220,43 @@ static const struct form sort[] = {
     {2, "DEL $k"},
 };
 
+/* Of COUNT without ANY the distances are asked for, as the order of members that are equally far is
+ * open; what is stored so is not looked at. */
+static const struct form geo[] = {
+    {6, "GEOADD $k {$l $w}+"},
+    {6, "GEOADD $k {$l $w}*"},
+    {2, "GEOADD $k <NX|XX> [CH] {$l $w}+"},
+    {2, "GEOADD $k CH {$l $w}+"},
+    {2, "GEODIST $k $w $w [<m|km|ft|mi|KM|Mi>]"},
+    {2, "GEOHASH $k {$w}*"},
+    {2, "GEOPOS $k {$w}*"},
+    {1, "GEOHASH $k"},
+    {8, "GEOSEARCH $k $C $A [<ASC|DESC>] [WITHCOORD] [WITHDIST] [WITHHASH]"},
+    {2, "GEOSEARCH $k $A [WITHDIST] $C"},
+    {4, "GEOSEARCH $k $C $A COUNT $p WITHDIST [<ASC|DESC>] [WITHCOORD] [WITHHASH]"},
+    {3, "GEOSEARCH $k $C $A ANY COUNT $p [WITHDIST] [<ASC|DESC>]"},
+    {1, "GEOSEARCH $k FROMLONLAT $l BYRADIUS inf m WITHHASH"},
+    {1, "GEOSEARCH $k ! <FROMLONLAT $l|BYBOX 1 1 m> <DESC|WITHHASH|WITHDIST> ANY"},
+    {3, "GEOSEARCHSTORE $k $k $C $A [<ASC|DESC>] [STOREDIST]"},
+    {1, "GEOSEARCHSTORE $k $k $C $A ANY COUNT $p [STOREDIST]"},
+    {1, "GEOSEARCHSTORE t $k $C $A COUNT $p [STOREDIST]"},
+    {1, "GEOSEARCHSTORE $k $k ! $C $A <WITHDIST|WITHHASH|WITHCOORD>"},
+    {1, "GEOSEARCH $k ! $C $A <ANY|COUNT 0|COUNT -1|STOREDIST>"},
+    {1, "ZCARD t"},
+    {3, "GEORADIUS $k $l $d [WITHCOORD] [WITHDIST] [WITHHASH] [<ASC|DESC>]"},
+    {2, "GEORADIUS $k $l $d COUNT $p WITHDIST [WITHHASH] [<ASC|DESC>]"},
+    {2, "GEORADIUS $k $l $d [DESC] [ANY COUNT $p] <STORE|STOREDIST> $k"},
+    {1, "GEORADIUS $k ! $l $d <STORE|STOREDIST> $k <WITHDIST|WITHHASH|WITHCOORD>"},
+    {2, "GEORADIUS_RO $k $l $d [WITHCOORD] [WITHDIST] [ANY COUNT $p]"},
+    {3, "GEORADIUSBYMEMBER $k $w $d [WITHCOORD] [WITHDIST] [WITHHASH] [<ASC|DESC>]"},
+    {2, "GEORADIUSBYMEMBER $k $w $d [DESC] [ANY COUNT $p] <STORE|STOREDIST> $k"},
+    {2, "GEORADIUSBYMEMBER_RO $k $w $d [WITHHASH] WITHDIST [COUNT $p]"},
+    {3, "ZRANGE $k 0 -1 WITHSCORES"},
+    {1, "ZADD $k $s $w"},
+    {2, "ZREM $k {$w}+"},
+    {1, "DEL $k"},
+};
+
 static const struct form generic[] = {
     {8, "DEL $k"},
     {2, "UNLINK $k $k"},
@@ -315,8 +352,9 @@ static const struct form feeding[] = {
     {                                                                                              \
 #name, name, sizeof name / sizeof name[0]                                                  \
     }
-const struct family families[] = {FAMILY(hash),   FAMILY(list),        FAMILY(set),  FAMILY(zset),
-                                  FAMILY(stream), FAMILY(hyperloglog), FAMILY(sort), FAMILY(lex)};
+const struct family families[] = {FAMILY(hash), FAMILY(list),   FAMILY(set),
+                                  FAMILY(zset), FAMILY(stream), FAMILY(hyperloglog),
+                                  FAMILY(sort), FAMILY(geo),    FAMILY(lex)};
 const size_t family_count = sizeof families / sizeof families[0];
 const struct family family_generic = FAMILY(generic);
 const struct family family_waiting = FAMILY(waiting);
