@@ -58,6 +58,7 @@ struct placing {
     struct key_spec *specs;
     size_t count;
     size_t at;             /* words that were passed; SIZE_MAX: not all are in fixed places */
+    size_t fixed;          /* those that are, before the first that is not */
     int numbers[KEYS_MAX]; /* of the spec of each key, in the order of the words */
     size_t keys;
 };
@@ -106,6 +107,7 @@ static void place_key(struct placing *p, const struct step *s, const char *token
     } else if (token != NULL && !is_repeated) {
         add_spec(p, (struct key_spec){.place = KEYS_KEYWORD,
                                       .keyword = token,
+                                      .first = (int)p->fixed,
                                       .is_multiple = s->row->is_list,
                                       .flags = flags});
     } else {
@@ -132,6 +134,7 @@ static void place_step(struct placing *p, const struct step *s, const char *toke
     size_t before = p->at;
     bool is_fixed = !s->is_optional && s->token == NULL && !s->is_oneof && before != SIZE_MAX;
     bool is_list = s->row != NULL && s->row->is_list;
+    if (!is_fixed && before != SIZE_MAX) p->fixed = before;
     if (!is_fixed) p->at = SIZE_MAX;
     if (s->row != NULL && s->row->kind->is_key) {
         place_key(p, s, own, is_repeated);
@@ -217,11 +220,14 @@ bool keys_are_optional(const struct syntax_args *args)
 
 bool keys_are_movable(const struct command *c)
 {
-    int first = 0;
+    struct key_spec specs[KEY_SPECS_MAX];
+    struct placing p;
     int last = 0;
-    int step = 0;
-    keys_fixed(c, &first, &last, &step);
-    if (command_has_keys(c) && first == 0) return true;
+    place_all(&p, c, specs);
+    for (size_t i = 0; i < p.count; i++) {
+        if (specs[i].place != KEYS_FIXED) return true;
+        last = specs[i].last;
+    }
     /* The words of IDEM and FORMAT come after the last key, when they come. */
     return (c->flags & (CMD_IDEM | CMD_FORMAT)) != 0 && last < 0;
 }

@@ -55,7 +55,7 @@ enum key_place {
 
 struct key_spec {
     enum key_place place;
-    const char *keyword;   /* of KEYS_KEYWORD */
+    const char *keyword;   /* of KEYS_KEYWORD, which stands at word `first` or after it */
     bool is_multiple;      /* keys up to the end follow the keyword */
     int first, last, step; /* words of KEYS_FIXED; last below 0: from the end */
     unsigned flags;        /* enum key_flag: of each */

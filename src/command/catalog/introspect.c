@@ -71,7 +71,7 @@ static void reply_key_spec(struct resp_writer *w, const struct key_spec *s)
         resp_map(w, 2);
         resp_bulk_str(w, "keyword");
         resp_bulk_str(w, s->keyword);
-        reply_number(w, "startfrom", 1);
+        reply_number(w, "startfrom", s->first);
         reply_find_range(w, s->is_multiple ? -1 : 0, 1);
     } else {
         reply_spec_type(w, "begin_search", "unknown");
