@@ -106,7 +106,8 @@ bool geo_is_point(struct geo_point p)
 
 double geo_score(struct geo_point p)
 {
-    return (double)cell_bits(cell_of(p, STEPS_MAX));
+    uint64_t bits = cell_bits(cell_of(p, STEPS_MAX));
+    return (double)bits;
 }
 
 /* The bits of any score: as a processor of Redis converts it, where C leaves that open. */
@@ -218,7 +219,10 @@ static int area_steps(const struct geo_area *a)
     int steps = -1;
     meters *= a->unit;
     if (meters == 0) return STEPS_MAX;
-    for (; meters < MERCATOR_HALF; meters *= 2) steps++;
+    while (meters < MERCATOR_HALF) {
+        meters *= 2;
+        steps++;
+    }
     if (latitude > 66) steps--;
     if (latitude > 80) steps--;
     if (steps < 1) return 1;
@@ -282,12 +286,11 @@ size_t geo_distance_write(double distance, char out[GEO_TEXT_BYTES])
 static uint64_t parts_of(double x, uint64_t *whole)
 {
     int exponent = 0;
-    double fraction = frexp(x, &exponent);
-    uint64_t mantissa = (uint64_t)ldexp(fraction, 53);
+    double mantissa = ldexp(frexp(x, &exponent), 53);
     int shift = 53 - exponent;
     *whole = 0;
     if (x == 0 || shift > 120) return 0; /* less than 10^-20 */
-    unsigned __int128 all = (unsigned __int128)mantissa * DEGREES_FACTOR;
+    unsigned __int128 all = (unsigned __int128)(uint64_t)mantissa * DEGREES_FACTOR;
     unsigned __int128 one = (unsigned __int128)1 << shift;
     unsigned __int128 rest = all & (one - 1);
     unsigned __int128 n = all >> shift;
