@@ -1,10 +1,7 @@
 /* geo: see geo.h. */
 #include "codec/geo.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #define STEPS_MAX 26                /* bits of each coordinate */
 #define EARTH_RADIUS 6372797.560856 /* meters */
@@ -272,44 +269,55 @@ size_t geo_area_ranges(const struct geo_area *a, struct geo_range out[GEO_RANGES
 
 /* ---- texts ---- */
 
-size_t geo_distance_write(double distance, char out[GEO_TEXT_BYTES])
+/* The whole, a point, and so many digits of the parts. */
+static size_t write_decimal(uint64_t whole, uint64_t parts, size_t digits, char *out)
 {
-    char text[GEO_TEXT_BYTES + 1];
-    int64_t parts = llrint(distance * 1e4);
-    int len = snprintf(text, sizeof text, "%" PRId64 ".%04" PRId64, parts / 10000, parts % 10000);
-    memcpy(out, text, (size_t)len);
-    return (size_t)len;
+    char text[20];
+    size_t count = 0;
+    do {
+        text[count++] = (char)('0' + whole % 10);
+        whole /= 10;
+    } while (whole > 0);
+    for (size_t i = 0; i < count; i++) out[i] = text[count - 1 - i];
+    out[count] = '.';
+    for (size_t i = digits; i > 0; i--) {
+        out[count + i] = (char)('0' + parts % 10);
+        parts /= 10;
+    }
+    return count + 1 + digits;
 }
 
-/* x * 10^17, to the nearest, of two equally near the even one. It is exact: x is a whole number of
- * 53 bits by a power of two. */
-static uint64_t parts_of(double x, uint64_t *whole)
+size_t geo_distance_write(double distance, char out[GEO_TEXT_BYTES])
+{
+    uint64_t parts = (uint64_t)llrint(distance * 1e4);
+    return write_decimal(parts / 10000, parts % 10000, 4, out);
+}
+
+/* x * 10^17, of an x below 1, to the nearest; of two equally near the even one. It is exact: x is a
+ * whole number of 53 bits by a power of two. What is below 1 by 2^-53 or more stays below 10^17. */
+static uint64_t parts_of(double x)
 {
     int exponent = 0;
     double mantissa = ldexp(frexp(x, &exponent), 53);
     int shift = 53 - exponent;
-    *whole = 0;
     if (x == 0 || shift > 120) return 0; /* less than 10^-20 */
     unsigned __int128 all = (unsigned __int128)(uint64_t)mantissa * DEGREES_FACTOR;
     unsigned __int128 one = (unsigned __int128)1 << shift;
     unsigned __int128 rest = all & (one - 1);
-    unsigned __int128 n = all >> shift;
+    uint64_t n = (uint64_t)(all >> shift);
     bool is_up = rest > one / 2 || (rest == one / 2 && (n & 1) != 0);
-    n += is_up;
-    *whole = (uint64_t)(n / DEGREES_FACTOR);
-    return (uint64_t)(n % DEGREES_FACTOR);
+    return is_up ? n + 1 : n;
 }
 
 size_t geo_degrees_write(double degrees, char out[GEO_TEXT_BYTES])
 {
-    char text[GEO_TEXT_BYTES + 1];
-    uint64_t whole = 0;
-    uint64_t parts = parts_of(fabs(degrees), &whole);
-    const char *sign = degrees < 0 && (whole | parts) != 0 ? "-" : "";
-    int len = snprintf(text, sizeof text, "%s%" PRIu64 ".%0*" PRIu64, sign, whole, DEGREES_DIGITS,
-                       parts);
-    while (text[len - 1] == '0') len--;
-    if (text[len - 1] == '.') len--;
-    memcpy(out, text, (size_t)len);
-    return (size_t)len;
+    double size = fabs(degrees);
+    double below = floor(size);
+    uint64_t whole = (uint64_t)below;
+    uint64_t parts = parts_of(size - below);
+    size_t sign = degrees < 0 && (whole > 0 || parts > 0);
+    if (sign != 0) out[0] = '-';
+    size_t len = sign + write_decimal(whole, parts, DEGREES_DIGITS, out + sign);
+    while (out[len - 1] == '0') len--;
+    return out[len - 1] == '.' ? len - 1 : len;
 }

@@ -183,6 +183,8 @@ static const struct turns_row string_rows[] = {
         "GEOSEARCH geo FROMMEMBER m1 BYRADIUS 300 km COUNT 5"),
     ROW("geosearchstore", "40,000 members",
         "GEOSEARCHSTORE third other FROMLONLAT 0 0 BYRADIUS 300 km STOREDIST"),
+    ROW("georadius_ro", "100,000 members", "GEORADIUS_RO geo 0 0 300 km"),
+    ROW("georadiusbymember_ro", "100,000 members", "GEORADIUSBYMEMBER_RO geo m1 300 km"),
     ROW("georadius", "100,000 members", "GEORADIUS geo 0 0 300 km ASC"),
     ROW("georadiusbymember", "100,000 members", "GEORADIUSBYMEMBER geo m1 300 km ASC"),
     ROW("lcs", "two strings of 11,500 bytes", "LCS lcs lcs", .before = "SET lcs @bytes:11500"),
@@ -450,7 +452,7 @@ const struct turns_small turns_small[] = {
      "kv.verify|help latency|help memory|help module|help object|help pubsub|help script|help "
      "slowlog|help",
      "a fixed text"},
-    {"decr decrby evalsha evalsha_ro expireat expiretime incr incrby kv.dlq|get kv.expireat "
+    {"decr decrby evalsha evalsha_ro expireat expiretime geodist incr incrby kv.dlq|get kv.expireat "
      "kv.max kv.min kv.pexpire kv.pexpireat kv.pttl kv.queue|receipt kv.sum kv.ttl "
      "object|freq object|idletime object|refcount pexpire pexpireat pexpiretime pttl ttl",
      "one key, small words"},

@@ -327,6 +327,7 @@ static void degrees_are_as_exact_as_they_can_be_said(void **state)
     expect_degrees(-1e-18, "0");
     expect_degrees(4e-300, "0");
     expect_degrees(1 - 0x1p-53, "0.99999999999999989");
+    expect_degrees(-179.99999999999997, "-179.99999999999997158");
     /* Of two that are equally near, the even one; printf does the same. */
     expect_degrees(0x1p-18, "0.00000381469726562");
     expect_degrees(3 * 0x1p-18, "0.00001144409179688");
