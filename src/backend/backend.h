@@ -248,8 +248,8 @@ struct changes_request {
     /* Of commits that have such a row, keys in [with_start, with_end) too; borrowed, data NULL =
      * none. */
     struct slice with_start, with_end;
-    size_t rows_max;         /* ends after the commit with which there are this many rows ... */
-    size_t bytes_max;        /* ... or so many bytes of keys and values, or earlier */
+    size_t rows_max;  /* ends after the commit with which there are this many rows ... */
+    size_t bytes_max; /* ... or so many bytes of keys and values, or earlier */
     void (*done)(struct changes_request *q); /* on the loop thread, never inside the call */
     void *arg;
     struct arena arena; /* of the rows; the caller's to init, reset and free */
