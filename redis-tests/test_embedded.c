@@ -96,6 +96,99 @@ static const char *const commands[] = {
     "KV.COUNT",
 };
 
+/* Redis's data types; without replies that have another shape in RESP3, which the library's are:
+ * pairs of members and scores, what XREAD finds. */
+static const char *const types[] = {
+    "HSET h a 1 b 2",
+    "HGETALL h",
+    "HINCRBY h a 5",
+    "HMGET h a none",
+    "HDEL h b none",
+    "HPEXPIREAT h 4000000000000 FIELDS 1 a",
+    "HPEXPIRETIME h FIELDS 2 a b",
+    "HSETEX h FNX PXAT 4000000000000 FIELDS 1 c 3",
+    "HGETDEL h FIELDS 1 c",
+    "HSCAN h 0",
+    "HINCRBYFLOAT h f 0.5",
+    "HINCRBY h f 1",
+    "RPUSH l a b c",
+    "LPOP l",
+    "LRANGE l 0 -1",
+    "LINSERT l BEFORE c x",
+    "LMOVE l m LEFT RIGHT",
+    "LPOS l c",
+    "LMPOP 2 none l LEFT COUNT 5",
+    "LLEN l",
+    "BLPOP none 0.01",
+    "BLPOP m none 0",
+    "SADD s a b c",
+    "SADD t b c d",
+    "SINTER s t",
+    "SUNIONSTORE u s t",
+    "SDIFF s t",
+    "SMISMEMBER s a z",
+    "SRANDMEMBER none 5",
+    "SCARD u",
+    "SINTERCARD 2 s t",
+    "ZADD z 1 a 2.5 b 3 c",
+    "ZADD z GT CH 2 a 9 none XX",
+    "ZRANGE z 0 -1",
+    "ZRANGEBYSCORE z (1 +inf LIMIT 0 1",
+    "ZRANK z b WITHSCORE",
+    "ZINCRBY z 1 b",
+    "ZPOPMIN z",
+    "ZUNION 2 z none",
+    "ZRANGE z [a [z BYLEX",
+    "ZSCORE z none",
+    "ZMPOP 1 z MAX",
+    "BZPOPMIN none 0.01",
+    "XADD x 1-1 f v",
+    "XADD x 1-1 f v",
+    "XADD x 2-1 f w g h",
+    "XRANGE x - +",
+    "XLEN x",
+    "XREAD COUNT 1 STREAMS x 9",
+    "XGROUP CREATE x g 0",
+    "XGROUP CREATE x g 0",
+    "XGROUP CREATECONSUMER x g w",
+    "XCLAIM x g w 0 1-1 FORCE JUSTID",
+    "XACK x g 1-1 9-9",
+    "XPENDING x g",
+    "XREADGROUP GROUP none w STREAMS x >",
+    "XTRIM x MAXLEN 1",
+    "XINFO GROUPS x",
+    "GEOADD g 13.361389 38.115556 palermo 15.087269 37.502669 catania",
+    "GEODIST g palermo catania KM",
+    "GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 KM ASC WITHDIST",
+    "PFADD p a b c",
+    "PFCOUNT p",
+    "RPUSH n 3 1 2",
+    "SORT n",
+    "SORT n DESC STORE sorted",
+    "LRANGE sorted 0 -1",
+    "TYPE h",
+    "TYPE x",
+    "OBJECT ENCODING z",
+    "LPUSH h x",
+    "GET l",
+    "KV.GET [\"h\"]",
+    "KV.ELEMENTS [\"h\"]",
+    "KV.ELEMENTS [\"none\"]",
+    "EXPIRE h 1000",
+    "RENAME h i",
+    "COPY i j",
+    "HGETALL j",
+    "DEL i j",
+    "KV.DO IDEM one LPUSH l x",
+    "KV.DO IDEM one LPUSH l x",
+    "LLEN l",
+    "KV.DO GET l",
+    "EVAL return{redis.call('HSET',KEYS[1],'f','v'),redis.call('HGETALL',KEYS[1])} 1 e",
+    "SCAN 0 TYPE hash COUNT 1000",
+    "DBSIZE",
+    "FLUSHDB",
+};
+
 /* What may be done when the indexes are filled. */
 static const char *const searches[] = {
     "KV.FIND by_name \"Ada\"", "KV.FIND by_name KEYSONLY",
@@ -216,6 +309,11 @@ static void replies_are_those_of_a_server(void **state)
     for (size_t i = 0; i < COUNT(commands); i++) same_reply(commands[i]);
 }
 
+static void types_are_those_of_a_server(void **state)
+{
+    for (size_t i = 0; i < COUNT(types); i++) same_reply(types[i]);
+}
+
 static bool is_filled(const char *line)
 {
     redisReply *theirs = NULL;
@@ -246,6 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_are_those_of_a_server),
+        cmocka_unit_test(types_are_those_of_a_server),
         cmocka_unit_test(searches_find_the_same),
     };
     return cmocka_run_group_tests(tests, start, stop);

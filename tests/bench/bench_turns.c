@@ -105,7 +105,7 @@ static void crowd_run(const struct bench *b, const struct turns_row *row, int re
         buf_init(&out);
         struct light *l = light_open(b->port);
         long replies = turns_render(&out, row->crowd, NULL);
-        if (row->crowd_replies > 0) replies = row->crowd_replies;
+        if (row->crowd_replies != 0) replies = row->crowd_replies > 0 ? row->crowd_replies : 0;
         light_send(l, &out);
         light_take(l, replies);
         buf_fini(&out);
@@ -270,13 +270,20 @@ static bool is_among(const char *name, const char *list)
     return false;
 }
 
-static bool is_known(const char *name)
+static bool is_of_groups(const char *name, const struct turns_group *groups, size_t count)
 {
-    for (size_t i = 0; i < turns_group_count; i++) {
-        for (size_t j = 0; j < turns_groups[i].row_count; j++) {
-            if (is_among(name, turns_groups[i].rows[j].command)) return true;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < groups[i].row_count; j++) {
+            if (is_among(name, groups[i].rows[j].command)) return true;
         }
     }
+    return false;
+}
+
+static bool is_known(const char *name)
+{
+    if (is_of_groups(name, turns_groups, turns_group_count)) return true;
+    if (is_of_groups(name, turns_types, turns_type_count)) return true;
     for (size_t i = 0; i < turns_small_count; i++) {
         if (is_among(name, turns_small[i].commands)) return true;
     }
@@ -322,6 +329,7 @@ int main(int argc, char **argv)
     b.side = bench_connect(b.port);
     look_for_commands(&b);
     for (size_t i = 0; i < turns_group_count; i++) measure_group(&b, &turns_groups[i]);
+    for (size_t i = 0; i < turns_type_count; i++) measure_group(&b, &turns_types[i]);
     if (b.only == NULL) print_small();
     redisFree(b.side);
     return b.has_failed ? 1 : 0;

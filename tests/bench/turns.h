@@ -28,7 +28,7 @@ struct turns_row {
     const char *before; /* what is said before each measurement, not measured; NULL = nothing */
     const char *crowd;  /* what each client of a crowd has said before; NULL = there is none */
     int crowd_clients;  /* connections that do nothing else but read what comes */
-    int crowd_replies;  /* to that; 0 = one to each line */
+    int crowd_replies;  /* to that; 0 = one to each line; -1 = none: they wait */
     int replies;        /* to the text; 0 = one to each line */
     int settle_ms;      /* the longest turn is asked for so long after the reply; 0 = 10 */
     int clients;        /* that send the text, all at once; 0 = 1 */
@@ -36,6 +36,13 @@ struct turns_row {
     const char *fills;  /* the name of an index that is being filled afterwards; NULL = none */
     bool is_error;      /* the reply is an error */
 };
+
+/* The command, what it is given, the text; then what else the row needs. */
+#define ROW(c, g, t, ...)                                                                          \
+    {                                                                                              \
+        .command = (c), .given = (g), .text = (t), __VA_ARGS__                                     \
+    }
+#define ROWS(list) (list), sizeof(list) / sizeof(list)[0]
 
 struct turns_group {
     const char *title;
@@ -50,8 +57,10 @@ struct turns_small {
     const char *why;
 };
 
-extern const struct turns_group turns_groups[];
+extern const struct turns_group turns_groups[]; /* turns_rows.c */
 extern const size_t turns_group_count;
+extern const struct turns_group turns_types[]; /* turns_types.c */
+extern const size_t turns_type_count;
 extern const struct turns_small turns_small[];
 extern const size_t turns_small_count;
 

@@ -8,11 +8,6 @@
     "20x KV.ATOMIC {10000 SET ['n',#] "                                                            \
     "{'city':'c#','age':#,'tags':['a','b'],'text':'the-quick-brown-fox-#-jumps'} }"
 #define PLAIN "25x MSET {20000 k:# v# }"
-/* The command, what it is given, the text; then what else the row needs. */
-#define ROW(c, g, t, ...)                                                                          \
-    {                                                                                              \
-        .command = (c), .given = (g), .text = (t), __VA_ARGS__                                     \
-    }
 
 static const struct turns_row value_rows[] = {
     ROW("kv.set", "an object of 1.3 million keys, 15 MB", "KV.SET ['b',1] @object:1250000"),
@@ -445,18 +440,22 @@ static const struct turns_row server_rows[] = {
 
 const struct turns_small turns_small[] = {
     {"acl client command config debug function json.debug kv.archive kv.connect kv.db kv.dlq "
-     "kv.index kv.queue kv.verify latency memory module object pubsub script slowlog",
+     "kv.index kv.queue kv.verify latency memory module object pubsub script slowlog xgroup xinfo",
      "a name for subcommands"},
     {"acl|help client|help command|help config|help debug|help function|help json.debug|help "
      "kv.archive|help kv.connect|help kv.db|help kv.dlq|help kv.index|help kv.queue|help "
      "kv.verify|help latency|help memory|help module|help object|help pubsub|help script|help "
-     "slowlog|help",
+     "slowlog|help xgroup|help xinfo|help",
      "a fixed text"},
     {"decr decrby evalsha evalsha_ro expireat expiretime geodist incr incrby kv.dlq|get kv.expireat "
      "kv.max kv.min kv.pexpire kv.pexpireat kv.pttl kv.queue|receipt kv.sum kv.ttl "
      "object|freq object|idletime object|refcount pexpire pexpireat pexpiretime pttl ttl",
      "one key, small words"},
-    {"acl|genpass acl|whoami asking client|caching client|getname client|getredir client|id "
+    {"hexpireat hexpiretime hincrbyfloat hpexpire hpexpireat hpexpiretime hpttl hsetnx llen lpushx "
+     "rpushx xgroup|createconsumer xgroup|setid xsetid",
+     "as a command of the tables, or one element"},
+    {"kv.do", "the command that it runs"},
+    {"acl|genpass acl|whoami asking client|caching client|exec-on-error client|getname client|getredir client|id "
      "client|info client|no-evict client|reply client|setinfo client|setname "
      "client|trackinginfo client|unblock client|view command|count config|resetstat config|set "
      "function|delete function|stats kv.archive|info kv.connect|open kv.format kv.limits "
@@ -472,8 +471,6 @@ const struct turns_small turns_small[] = {
     {"quit shutdown", "ends the connection or the server"},
 };
 const size_t turns_small_count = sizeof turns_small / sizeof turns_small[0];
-
-#define ROWS(list) (list), sizeof(list) / sizeof(list)[0]
 
 const struct turns_group turns_groups[] = {
     {"Large values", NULL, ROWS(value_rows)},
