@@ -123,6 +123,8 @@ struct client_run {
     uint64_t depends; /* newest version that any of its replies depended on */
     const struct command *last_command;
     const struct command *last_parent; /* when that is a subcommand; else NULL */
+    /* Whose rights its waiting command has been asked for, and which of them; 0 = none yet. */
+    uint64_t asked_user, asked_changes;
 };
 
 /* Of src/command/channel: what it listens to. */

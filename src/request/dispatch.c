@@ -176,14 +176,27 @@ static void reply_mode_apply(struct request *rq, size_t mark, bool is_pushed)
     rq->depends = 0;
 }
 
+/* Was it asked for these rights, when it was run before? What an index covers may have changed
+ * since, so its commands are always asked. */
+static bool was_asked(const struct request *rq, const struct user *u)
+{
+    const struct client_run *run = &rq->client->run;
+    return (rq->command->flags & CMD_INDEX) == 0 && run->asked_user == u->incarnation &&
+           run->asked_changes == u->changes;
+}
+
 /* Also of one that waited: its user may have changed. */
 static enum err ask(struct request *rq, bool *is_refused)
 {
     const struct user *u = rq->client->user;
     *is_refused = false;
-    if (u != NULL && u->is_unlimited) return OK;
+    if (u != NULL && (u->is_unlimited || was_asked(rq, u))) return OK;
     enum err r = permission_ask(rq);
     *is_refused = r != OK && r != ERR_WAIT;
+    if (r == OK && u != NULL) {
+        rq->client->run.asked_user = u->incarnation;
+        rq->client->run.asked_changes = u->changes;
+    }
     if (*is_refused && rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
     return r;
 }

@@ -53,6 +53,7 @@ void runner_park(struct runner *r)
 static void give_back(struct runner *r)
 {
     r->client->run.seed = 0;
+    r->client->run.asked_user = 0;
     if (r->waiter.keep_id == 0) return;
     struct backend *b = r->env->db->backend;
     backend_run_over(b, &r->waiter);

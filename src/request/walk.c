@@ -80,6 +80,18 @@ static enum err fits(struct walk *w, const struct argument *a, size_t items)
     return a->fits != NULL && w->ops->fits != NULL ? w->ops->fits(w, a, items) : OK;
 }
 
+/* How many words the list has for certain before its last one, and may be passed without a look at
+ * them: when it is known from numbers alone where it ends. */
+static size_t words_passed(const struct walk *w, const struct argument *a, int64_t counted,
+                           const struct follows *f)
+{
+    bool ends_by_word = counted < 0 && f->count > 0 && f->steps[0].is_option;
+    size_t count = words_left(w) > f->words_min ? words_left(w) - f->words_min : 0;
+    if (ends_by_word || w->ops->passes == NULL || !w->ops->passes(w, a)) return 0;
+    if (counted >= 0) count = (size_t)counted;
+    return count > 1 ? count - 1 : 0;
+}
+
 /* Words as they came need no copy. */
 static enum err walk_plain_list(struct walk *w, const struct step *s, uint8_t *base,
                                 int64_t counted, const struct follows *f)
@@ -87,6 +99,9 @@ static enum err walk_plain_list(struct walk *w, const struct step *s, uint8_t *b
     const struct argument *a = s->row;
     struct argument_list list = {.items = bytes_unconst(w->argv + w->at)};
     bool may_be_empty = s->token == NULL && s->is_optional;
+    list.count = words_passed(w, a, counted, f);
+    w->at += list.count;
+    if (counted >= 0) counted -= (int64_t)list.count;
     while (counted >= 0 ? counted-- > 0
                         : (list.count == 0 && !may_be_empty) || !list_ends(w, s, f)) {
         struct slice same;

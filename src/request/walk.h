@@ -44,6 +44,9 @@ struct walk {
 struct walk_ops {
     /* The word at w->at is this argument, whose member is at `to`. */
     enum err (*word)(struct walk *w, const struct argument *a, void *to);
+    /* Words of `a`, which stay as they came (is_as_it_came), need not be told one by one. NULL =
+     * they must. */
+    bool (*passes)(const struct walk *w, const struct argument *a);
     /* It is a count: sets w->counted. */
     enum err (*count)(struct walk *w, const struct argument *a);
     /* The list `a` gets so many items. NULL = it may. */

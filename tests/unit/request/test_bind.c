@@ -158,6 +158,50 @@ ARGUMENTS(numbers_arguments, struct places, "[milliseconds ...] [LAST last]",
           ARG_INTEGERS(struct places, delays, "milliseconds", 0, 1000),
           ARG_WORD(struct places, last, "LAST"));
 
+/* ---- many words ------------------------------------------------------------------------------ */
+
+static size_t looks;
+
+static enum err look(struct request *r, const struct argument *a, struct slice word, void *to)
+{
+    looks++;
+    memcpy(to, &word, sizeof word);
+    return OK;
+}
+static const struct argument_kind looked_at = {.read = look, .is_as_it_came = true};
+#define LOOKED_AT                                                                                  \
+    {                                                                                              \
+        ARG_MANY(struct places, words, struct slice, "word", looked_at)                            \
+    }
+ARGUMENTS(rest_arguments, struct places, "first word [word ...]",
+          ARG_WORD(struct places, first, "first"), LOOKED_AT);
+ARGUMENTS(before_arguments, struct places, "word [word ...] last", LOOKED_AT,
+          ARG_WORD(struct places, last, "last"));
+ARGUMENTS(until_arguments, struct places, "word [word ...] [LAST last]", LOOKED_AT,
+          ARG_WORD(struct places, last, "LAST"));
+
+/* A command with half a million words is bound each time it is resumed. */
+static void words_as_they_came_are_not_looked_at_one_by_one(void **state)
+{
+    looks = 0;
+    const struct places *p = bind(&rest_arguments, "kv.x f a b c d e f g h");
+    assert_int_equal(p->words.count, 8);
+    is_word(p->words.items[0], "a");
+    is_word(p->words.items[7], "h");
+    assert_int_equal(looks, 1);
+    p = bind(&before_arguments, "kv.x a b c d e");
+    assert_int_equal(p->words.count, 4);
+    is_word(p->last, "e");
+    assert_int_equal(looks, 2);
+    p = bind(&before_arguments, "kv.x a b");
+    assert_int_equal(p->words.count, 1);
+    assert_int_equal(looks, 3);
+    p = bind(&until_arguments, "kv.x a b c LAST d"); /* where it ends, a word says */
+    assert_int_equal(p->words.count, 3);
+    assert_int_equal(looks, 6);
+    refuse(&rest_arguments, "kv.x f", "wrong number of arguments for 'kv.version' command");
+}
+
 static void what_may_be_missing_leaves_words_for_what_follows(void **state)
 {
     const struct places *a = bind(&user_arguments, "c secret");
@@ -438,6 +482,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, enter, leave)
         T(options_come_in_any_order_or_not_at_all),
         T(what_is_wrong_with_options_is_named),
+        T(words_as_they_came_are_not_looked_at_one_by_one),
         T(what_may_be_missing_leaves_words_for_what_follows),
         T(a_list_ends_where_the_rest_begins),
         T(a_count_says_how_long_a_list_is),
