@@ -186,9 +186,8 @@ deb-deps: ## likewise for `make deb`
 demo-deps: ## likewise for `make demo`
 	$(call need,$(DEMO_PACKAGES))
 
-run: deps ## packages, build, start build/tupled with its defaults
-	@$(PMAKE) all
-	@exec build/tupled
+run: deps ## packages, builds the server, starts it; PORT=, HTTP_PORT=, DIR= where others are wanted
+	@MAKE="$(MAKE)" JOBS="$(JOBS)" exec tools/run.sh
 
 test: test-deps ## packages, build, every test; last line: N passed, N failed, N skipped
 	@$(PMAKE) test-build
