@@ -17,20 +17,34 @@
 
 const struct tool_option import_options[] = {
     {"--dry-run", 0, NULL, "check the input and load nothing; needs no server"},
+    {"--follow", 0, NULL, "redis: then load what changes, until Ctrl-C or SIGTERM"},
     {"--from", 0, "KIND",
-     "what the input is: export (default), JSON lines too; keyval; deno; connect"},
+     "what the input is: export (default), JSON lines too; keyval; deno; connect; redis"},
     {"--map", 0, "FILE", "write each entry's old and new versionstamp there"},
     {"--prefix", 0, "KEY", "the entries below this key only"},
+    {"--replace", 0, NULL, "redis, --follow: what the databases have may go"},
     {"--restart", 0, NULL, "begin anew, wherever an earlier call was"},
     {"--retry", 0, "SECONDS", "connect: try again so long when the service fails (default: 60)"},
-    {"--source-cacert", 0, "FILE", "connect: who has signed the service's certificate"},
+    {"--set-events", 0, NULL, "redis, --follow: have the source tell of changes, until the end"},
+    {"--source-cacert", 0, "FILE", "connect, redis: who has signed the source's certificate"},
+    {"--source-cert", 0, "FILE", "redis: our certificate for the source"},
+    {"--source-insecure", 0, NULL, "redis: take any certificate of the source"},
+    {"--source-key", 0, "FILE", "redis: the key of --source-cert"},
+    {"--source-password-file", 0, "FILE",
+     "redis: has the source's password; else its URL or TUPLEDCTL_SOURCE_PASSWORD"},
+    {"--source-tls-name", 0, "NAME", "redis: the name in the source's certificate"},
     {"--state", 0, "FILE", "where it is kept how far it is; else FILE.progress"},
     {"--token-file", 0, "FILE", "connect: has the access token; else DENO_KV_ACCESS_TOKEN"},
+    {"--verify", 0, "N", "redis: compare so many keys at the end (default: 1000; 0: nothing)"},
     {.name = NULL},
 };
 
 static const struct source_kind *const import_kinds[] = {&source_lines, &source_keyval,
-                                                         &source_deno, &source_connect, NULL};
+                                                         &source_deno, &source_connect,
+                                                         &source_redis, NULL};
+
+/* URLs that tell what the input is. */
+static const char *const import_redis_urls[] = {"redis://", "rediss://", "unix://", NULL};
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
@@ -39,6 +53,12 @@ static void import_show(struct importer *im)
     uint64_t done = 0;
     uint64_t all = 0;
     if (!progress_is_due(&im->progress)) return;
+    if (im->source.kind->progress != NULL) {
+        char line[256];
+        im->source.kind->progress(&im->source, line, sizeof line);
+        progress_show(&im->progress, "%s", line);
+        return;
+    }
     im->source.kind->share(&im->source, &done, &all);
     double s = (double)(clock_mono_us() - im->begun_us) / 1e6;
     char share[32] = "";
@@ -134,13 +154,16 @@ static enum tool_status import_record(struct importer *im, const struct record *
     case RECORD_INDEX: return import_index(im, r);
     case RECORD_LIMITS: return import_limits(im, r);
     case RECORD_LIBRARY: return import_library(im, r);
+    case RECORD_RENAME: return import_live_rename(im, r);
+    case RECORD_SWEEP: return import_live_sweep(im);
+    case RECORD_PAUSE: return import_live_pause(im);
     }
     return TOOL_DONE;
 }
 
 static void import_count(struct importer *im, const struct record *r)
 {
-    im->read++;
+    if (r->kind != RECORD_PAUSE) im->read++;
     im->entries += r->kind == RECORD_ENTRY;
     im->messages += r->kind == RECORD_MESSAGE;
     im->collections += r->kind == RECORD_COLLECTION && fields_get(&r->fields, "more").len == 0;
@@ -176,12 +199,28 @@ static enum tool_status import_all(struct importer *im)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
+/* Options that mean something for a live source only. */
+static enum tool_status import_no_options_of(const struct importer *im)
+{
+    static const char *const of_redis[] = {"--follow", "--replace", "--set-events", "--verify"};
+    if (im->source.kind->is_live) return TOOL_DONE;
+    for (size_t i = 0; i < sizeof of_redis / sizeof of_redis[0]; i++) {
+        if (!tool_has(im->t, of_redis[i])) continue;
+        return tool_fail(TOOL_WORDS, "%s is for a live Redis: redis://host:port", of_redis[i]);
+    }
+    return TOOL_DONE;
+}
+
 static enum tool_status import_kind(struct importer *im)
 {
     const char *from = tool_text(im->t, "--from");
     struct buf names;
     im->source.kind = import_kinds[0];
-    if (from == NULL) return TOOL_DONE;
+    for (size_t i = 0; from == NULL && import_redis_urls[i] != NULL; i++) {
+        bool is_it = slice_has_prefix(slice_str(im->input), slice_str(import_redis_urls[i]));
+        if (is_it) im->source.kind = &source_redis;
+    }
+    if (from == NULL) return import_no_options_of(im);
     buf_init(&names);
     for (size_t i = 0; import_kinds[i] != NULL; i++) {
         im->source.kind = import_kinds[i];
@@ -197,7 +236,7 @@ static enum tool_status import_kind(struct importer *im)
                       (const char *)names.data);
     }
     buf_fini(&names);
-    return s;
+    return s == TOOL_DONE ? import_no_options_of(im) : s;
 }
 
 static enum tool_status import_read_options(struct importer *im)
@@ -239,6 +278,7 @@ static enum tool_status import_go_on(struct importer *im)
     if (tool_has(im->t, "--restart")) import_state_remove(st);
     enum tool_status s = import_state_read(st, &found);
     if (s == TOOL_DONE) s = import_map_open(im);
+    if (s == TOOL_DONE && im->source.kind->is_live) s = import_live_begin(im, found);
     if (s != TOOL_DONE || !found) return s;
     s = im->source.kind->seek(&im->source, st->place);
     if (s == TOOL_DONE && strcmp(st->database, "-") != 0) s = import_select(im, st->database);
@@ -250,7 +290,6 @@ static enum tool_status import_go_on(struct importer *im)
 
 static void import_end(struct importer *im)
 {
-    import_state_remove(&im->state);
     if (im->t->is_quiet) return;
     fprintf(stderr, "%llu entries", (unsigned long long)im->entries);
     if (im->collections > 0) {
@@ -277,7 +316,11 @@ static enum tool_status import_do(struct importer *im)
     im->begun_us = clock_mono_us();
     if (s == TOOL_DONE) s = import_all(im);
     progress_end(&im->progress);
-    if (s == TOOL_DONE) import_end(im);
+    if (s == TOOL_DONE) {
+        import_state_remove(&im->state);
+        import_end(im);
+        if (im->source.kind->is_live) s = import_live_end(im);
+    }
     loader_fini(&im->loader);
     return s;
 }

@@ -23,6 +23,8 @@ struct importer {
     uint64_t saved_records; /* of the loader's, in the state */
     int64_t begun_us;
     struct file map; /* of --map; closed = none */
+    int64_t samples; /* of a live source: keys that are compared; 0 = nothing is */
+    bool is_told;    /* that all is loaded, and changes are followed */
 };
 
 /* import_rest.c; what goes wrong is said. */
@@ -34,6 +36,26 @@ ERR_MUST_USE enum tool_status import_database(struct importer *im, const struct 
 ERR_MUST_USE enum tool_status import_index(struct importer *im, const struct record *r);
 ERR_MUST_USE enum tool_status import_limits(struct importer *im, const struct record *r);
 ERR_MUST_USE enum tool_status import_library(struct importer *im, const struct record *r);
+/* import_live.c: of sources that are live; what goes wrong is said. */
+
+/* Before the first record. With --follow the databases must be empty, unless an earlier call is
+ * gone on with. */
+ERR_MUST_USE enum tool_status import_live_begin(struct importer *im, bool goes_on);
+ERR_MUST_USE enum tool_status import_live_rename(struct importer *im, const struct record *r);
+/* Everything is acknowledged. */
+ERR_MUST_USE enum tool_status import_live_pause(struct importer *im);
+/* Removes what the source does not have. */
+ERR_MUST_USE enum tool_status import_live_sweep(struct importer *im);
+/* After the last record: what could not be imported, and comparing. */
+ERR_MUST_USE enum tool_status import_live_end(struct importer *im);
+/* The databases of the server that is loaded, of those that are imported; the caller's. */
+ERR_MUST_USE enum tool_status import_live_databases(struct importer *im, uint32_t **out,
+                                                    size_t *count);
+/* Selects it, if several are imported. */
+ERR_MUST_USE enum tool_status import_live_select(struct importer *im, uint32_t database);
+/* import_compare.c: TOOL_NO, after saying so: they are not equal. */
+ERR_MUST_USE enum tool_status import_compare(struct importer *im);
+
 /* --map: as long as the state says. */
 ERR_MUST_USE enum tool_status import_map_open(struct importer *im);
 /* What the loader has of it, synced. */

@@ -24,6 +24,10 @@ enum record_kind {
     RECORD_LIMITS,     /* `fields` */
     RECORD_LIBRARY,    /* of functions: `fields` */
     RECORD_END,
+    /* Of kinds that are live: */
+    RECORD_RENAME, /* what was loaded as REDIS_ASIDE gets the name `name` */
+    RECORD_PAUSE,  /* nothing comes for the moment: what was given is to be loaded now */
+    RECORD_SWEEP,  /* what the source does not have is to be removed */
 };
 
 /* Slices are good until the next record. */
@@ -35,7 +39,7 @@ struct record {
     struct slice value; /* RECORD_ENTRY */
     struct slice stamp; /* its old versionstamp, for --map; empty = it has none */
     int64_t expires_ms; /* 0 = never */
-    struct slice name;  /* RECORD_DATABASE */
+    struct slice name;  /* RECORD_DATABASE, RECORD_RENAME */
     struct fields fields;
 };
 
@@ -45,6 +49,7 @@ struct source_kind {
     const char *name; /* for --from */
     const char *what; /* of what, for people */
     bool is_service;  /* it is named by a URL: no file lies beside it */
+    bool is_live;     /* a server with the commands of ours: redis_source.h */
     /* What goes wrong in these is said. `from`: what the user named. */
     enum tool_status (*open)(struct source *s, const char *from);
     enum tool_status (*next)(struct source *s, struct record *out);
@@ -56,6 +61,8 @@ struct source_kind {
     void (*identity)(const struct source *s, char out[SOURCE_PLACE_BYTES]);
     /* Bytes so far, and of all; 0 = that is not known. */
     void (*share)(const struct source *s, uint64_t *done, uint64_t *all);
+    /* The line of progress; NULL: one of records and bytes. */
+    void (*progress)(const struct source *s, char *out, size_t room);
     void (*close)(struct source *s);
 };
 
@@ -70,5 +77,6 @@ extern const struct source_kind source_lines;
 extern const struct source_kind source_keyval;
 extern const struct source_kind source_deno;
 extern const struct source_kind source_connect;
+extern const struct source_kind source_redis;
 
 #endif

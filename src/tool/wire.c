@@ -22,6 +22,7 @@ struct wire {
     redisContext *context;
     struct secure *secure; /* NULL = without TLS */
     int stop_fd;
+    const struct wire_also *also; /* borrowed; NULL = nothing */
     bool has_output;
     bool is_gone;
     char why[WIRE_WHY_BYTES];
@@ -170,11 +171,18 @@ bool wire_take(struct wire *w, redisReply **reply)
     return true;
 }
 
+void wire_attend(struct wire *w, const struct wire_also *also)
+{
+    w->also = also;
+}
+
 /* Until something can be read, the output is gone, or the time is over. */
 static enum wire_event connect_wait(struct wire *w, int64_t until_us)
 {
-    struct pollfd fds[2] = {{.fd = w->context->fd, .events = POLLIN},
-                            {.fd = w->stop_fd, .events = POLLIN}};
+    struct pollfd fds[4] = {{.fd = w->context->fd, .events = POLLIN},
+                            {.fd = w->stop_fd, .events = POLLIN},
+                            {.fd = w->also != NULL ? w->also->fds[0] : -1, .events = POLLIN},
+                            {.fd = w->also != NULL ? w->also->fds[1] : -1, .events = POLLIN}};
     int left_ms = -1;
     if (!connect_write(w)) return connect_gone(w);
     if (w->has_output) fds[0].events |= POLLOUT;
@@ -182,9 +190,10 @@ static enum wire_event connect_wait(struct wire *w, int64_t until_us)
         int64_t left = (until_us - clock_mono_us() + 999) / 1000;
         left_ms = left <= 0 ? 0 : left > 1000000 ? 1000000 : (int)left;
     }
-    int n = poll(fds, 2, left_ms);
+    int n = poll(fds, 4, left_ms);
     if (n < 0 && errno != EINTR) return connect_gone(w);
     if (n > 0 && fds[1].revents != 0) return WIRE_STOPPED;
+    if (n > 0 && (fds[2].revents != 0 || fds[3].revents != 0)) w->also->attend(w->also->arg);
     if (n > 0 && (fds[0].revents & ~POLLOUT) != 0 && redisBufferRead(w->context) != REDIS_OK) {
         return connect_gone(w);
     }
@@ -272,13 +281,17 @@ const char *wire_why(const struct wire *w)
 static enum tool_status connect_refused(const struct wire_options *o, const redisReply *r,
                                         char why[WIRE_WHY_BYTES])
 {
-    const char *advice = "";
+    char advice[256] = "";
     struct slice text = wire_slice(r);
+    const char *of = o->password_of != NULL ? o->password_of
+                                            : "TUPLEDCTL_PASSWORD or --password-file";
     if (slice_has_prefix(text, slice_str("NOAUTH"))) {
-        advice = " The server wants a password: TUPLEDCTL_PASSWORD or --password-file has it, the "
-                 "URL the user";
+        snprintf(advice, sizeof advice,
+                 " The server wants a password: %s has it, the URL the user", of);
     } else if (slice_has_prefix(text, slice_str("WRONGPASS"))) {
-        advice = o->user == NULL ? ". Without a user in the URL it is that of `default`" : "";
+        if (o->user == NULL) {
+            snprintf(advice, sizeof advice, ". Without a user in the URL it is that of `default`");
+        }
     }
     snprintf(why, WIRE_WHY_BYTES, "%.500s%s", r->str, advice);
     return TOOL_NO;

@@ -33,6 +33,7 @@ struct wire_options {
     const char *server_name; /* that the certificate must have; NULL = host */
     int64_t timeout_s;       /* for connecting, until the server has answered */
     int stop_fd;             /* a wait ends when it can be read; -1 = none */
+    const char *password_of; /* for advice: where a password comes from; NULL = as main.c does it */
 };
 
 /* redis://[user[:password]@]host[:port][/database], rediss://, unix:///path[?db=database]. Changes
@@ -70,6 +71,16 @@ enum wire_event wire_next(struct wire *w, int64_t until_us, redisReply **reply);
 enum tool_status wire_call(struct wire *w, const char *const *words, redisReply **reply);
 enum tool_status wire_call_slices(struct wire *w, size_t count, const struct slice *words,
                                   redisReply **reply);
+
+/* What is attended while wire_next waits: `attend` is called when one of `fds` can be read; -1 =
+ * none. It may change them. */
+struct wire_also {
+    int fds[2];
+    void (*attend)(void *arg);
+    void *arg;
+};
+/* From now on; the caller's, until another one or NULL. */
+void wire_attend(struct wire *w, const struct wire_also *also);
 
 int wire_fd(const struct wire *w);
 bool wire_wants_out(const struct wire *w);
