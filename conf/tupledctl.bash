@@ -4,7 +4,7 @@ _tupledctl() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} choices='' what='' action='' i
     COMPREPLY=()
     case $before in
-    --password-file | --cacert | --cert | --key | --source-cacert | --token-file | --state | --map | --scratch)
+    --password-file | --cacert | --cert | --key | --source-cacert | --source-cert | --source-key | --source-password-file | --token-file | --state | --map | --scratch)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
@@ -17,7 +17,7 @@ _tupledctl() {
         esac
     done
     if [ "$what $before" = "import --from" ]; then
-        choices="export keyval deno connect"
+        choices="export keyval deno connect redis"
     elif [[ $word == -* ]]; then
         choices=$({
             "${COMP_WORDS[0]}" --help

@@ -24,7 +24,7 @@
 
 #define SCAN_COUNT "1000"
 #define WAIT_MS 100
-#define AGAIN_S 60 /* so long a lost connection for events is tried again */
+#define AGAIN_S 60            /* so long a lost connection for events is tried again */
 #define PLACE_FOLLOW "follow" /* how far it was would not help */
 
 void redis_source_forget_keys(struct redis_source *x)
@@ -42,10 +42,8 @@ static void make_record(struct redis_source *x, enum record_kind kind, struct sl
     buf_clear(&x->key, 65536);
     redis_key_pack(name, &x->key);
     buf_require(&x->key);
-    *out = (struct record){.kind = kind,
-                           .number = ++x->number_of,
-                           .is_pack = true,
-                           .key = buf_slice(&x->key)};
+    *out = (struct record){
+        .kind = kind, .number = ++x->number_of, .is_pack = true, .key = buf_slice(&x->key)};
 }
 
 static void make_entry(struct redis_source *x, struct slice name, struct slice bytes,
@@ -73,8 +71,7 @@ static void make_collection(struct redis_source *x, struct slice name, enum redi
     buf_require(&x->value);
     f[0] = (struct field){slice_str("collection"), slice_of(x->value.data, word)};
     f[1] = (struct field){slice_str("elements"), elements};
-    f[2] = (struct field){slice_str("more"),
-                          slice_of(x->value.data + word, x->value.len - word)};
+    f[2] = (struct field){slice_str("more"), slice_of(x->value.data + word, x->value.len - word)};
     out->fields.count = before > 0 ? 3 : 2;
     x->bytes += elements.len;
 }
@@ -201,8 +198,8 @@ static enum tool_status scan_page(struct redis_source *x)
     freeReplyObject(x->page);
     x->page = NULL;
     x->page_at = 0;
-    enum tool_status s =
-        redis_ask(&x->reader, TOOL_WORDS_OF("SCAN", x->cursor, "COUNT", SCAN_COUNT), &x->page);
+    enum tool_status s = redis_ask(&x->reader,
+                                   TOOL_WORDS_OF("SCAN", x->cursor, "COUNT", SCAN_COUNT), &x->page);
     if (s != TOOL_DONE) return s;
     const redisReply *p = x->page;
     if (!wire_is_array(p, 2) || !wire_is(p->element[0], REDIS_REPLY_STRING) ||
@@ -270,7 +267,7 @@ static enum tool_status scan_again(struct redis_source *x)
     } while (s == TOOL_BROKEN && clock_mono_us() < until_us && !x->follow.is_stopping);
     if (s == TOOL_DONE) s = redis_source_look(x);
     x->phase = REDIS_SCAN;
-    x->sweeps = true;
+    x->sweeps = x->is_again = true;
     x->database_at = 0;
     x->is_begun = false;
     x->keys_done = 0;
@@ -360,7 +357,7 @@ static enum tool_status get_more(struct redis_source *x, struct record *out)
     switch (x->phase) {
     case REDIS_SCAN:
         if (x->is_following && x->follow.is_lost) return scan_again(x);
-        if (x->is_following && x->follow.is_stopping) {
+        if (x->is_following && x->follow.is_stopping && !x->is_again) {
             return tool_fail(TOOL_NO, "stopped before all keys were read: the same call begins "
                                       "anew, when --state names a file");
         }

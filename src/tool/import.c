@@ -39,9 +39,8 @@ const struct tool_option import_options[] = {
     {.name = NULL},
 };
 
-static const struct source_kind *const import_kinds[] = {&source_lines, &source_keyval,
-                                                         &source_deno, &source_connect,
-                                                         &source_redis, NULL};
+static const struct source_kind *const import_kinds[] = {
+    &source_lines, &source_keyval, &source_deno, &source_connect, &source_redis, NULL};
 
 /* URLs that tell what the input is. */
 static const char *const import_redis_urls[] = {"redis://", "rediss://", "unix://", NULL};
@@ -308,6 +307,8 @@ static enum tool_status import_do(struct importer *im)
     enum tool_status s = TOOL_DONE;
     if (!im->is_dry) s = tool_connect(im->t, &im->w);
     if (s != TOOL_DONE) return s;
+    /* The URL may have a password. */
+    if (im->source.kind->is_live) im->input = import_live_name(im);
     loader_init(&im->loader, im->w, &im->source, im->input);
     im->loader.is_mapping = tool_text(im->t, "--map") != NULL;
     progress_init(&im->progress, im->t);

@@ -38,6 +38,8 @@ ERR_MUST_USE enum tool_status import_limits(struct importer *im, const struct re
 ERR_MUST_USE enum tool_status import_library(struct importer *im, const struct record *r);
 /* import_live.c: of sources that are live; what goes wrong is said. */
 
+/* The source, for people. */
+const char *import_live_name(const struct importer *im);
 /* Before the first record. With --follow the databases must be empty, unless an earlier call is
  * gone on with. */
 ERR_MUST_USE enum tool_status import_live_begin(struct importer *im, bool goes_on);

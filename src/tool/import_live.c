@@ -20,6 +20,11 @@ static struct redis_source *source_of(const struct importer *im)
     return im->source.state;
 }
 
+const char *import_live_name(const struct importer *im)
+{
+    return source_of(im)->who;
+}
+
 /* ---- the server that is loaded --------------------------------------------------------------- */
 
 enum tool_status import_live_databases(struct importer *im, uint32_t **out, size_t *count)
@@ -108,7 +113,9 @@ enum tool_status import_live_begin(struct importer *im, bool goes_on)
     enum tool_status s = tool_number(im->t, "--verify", 0, INT64_MAX, &im->samples);
     if (s != TOOL_DONE || !x->follows) return s;
     wire_attend(im->w, &x->follow.also);
-    return goes_on || tool_has(im->t, "--replace") ? TOOL_DONE : check_free(im);
+    /* What is in the way may go: it becomes what the source has, as after a lost connection. */
+    if (tool_has(im->t, "--replace")) x->sweeps = true;
+    return goes_on || x->sweeps ? TOOL_DONE : check_free(im);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -224,8 +231,9 @@ static enum tool_status report(const struct redis_source *x)
     enum tool_status s = TOOL_DONE;
     for (size_t i = 0; i < x->unknown_count; i++) {
         const struct redis_unknown *u = &x->unknown[i];
-        s = tool_fail(TOOL_NO, "not imported: %llu keys of the type %s, which is not known here; "
-                               "such as %s",
+        s = tool_fail(TOOL_NO,
+                      "not imported: %llu keys of the type %s, which is not known here; "
+                      "such as %s",
                       (unsigned long long)u->count, u->type, (const char *)u->example.data);
     }
     if (x->torn > 0) {

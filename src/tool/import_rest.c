@@ -52,8 +52,9 @@ enum tool_status import_select(struct importer *im, const char *name)
     redisReply *r = NULL;
     enum tool_status s = wire_call(im->w, TOOL_WORDS_OF("SELECT", name), &r);
     if (s == TOOL_NO && name[strspn(name, "0123456789")] == '\0') {
-        s = tool_fail(s, "there is no database %s: the server's `databases` says how many have "
-                         "numbers (%s)",
+        s = tool_fail(s,
+                      "there is no database %s: the server's `databases` says how many have "
+                      "numbers (%s)",
                       name, r->str);
     } else if (s == TOOL_NO) { /* it is to be made first */
         freeReplyObject(r);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "codec/key.h"
 #include "tool/collection_words.h"
@@ -24,6 +25,7 @@ struct load_batch {
     size_t count;
     size_t bytes;
     struct buf map;
+    struct buf keys;                /* of a live source: each record's, to name them */
     char place[SOURCE_PLACE_BYTES]; /* after it */
 };
 
@@ -43,6 +45,7 @@ static void load_forget(struct loader *l)
     l->under_way--;
     l->bytes_under_way -= b->bytes;
     buf_fini(&b->map);
+    buf_fini(&b->keys);
     mem_free(b->numbers);
     mem_free(b);
 }
@@ -54,6 +57,7 @@ void loader_fini(struct loader *l)
     mem_free(l->words);
     mem_free(l->numbers);
     buf_fini(&l->map);
+    buf_fini(&l->keys);
     buf_fini(&l->map_done);
 }
 
@@ -178,6 +182,24 @@ static const char *load_message(struct loader *l, const struct record *r)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+/* The key of a record, as JSON: records of a live source have no numbers that say something. */
+static void load_key(const struct load_batch *b, size_t at, struct buf *out)
+{
+    struct buf key = {.data = NULL};
+    struct error e;
+    size_t from = 0;
+    for (size_t i = 0; i < at; i++) from += 4 + get_u32(b->keys.data + from);
+    struct slice raw = slice_of(b->keys.data + from + 4, get_u32(b->keys.data + from));
+    if (key_from_bare_arg(raw, false, NULL, &key, &e) == OK) {
+        key_to_json(buf_slice(&key), out);
+    } else {
+        buf_append_str(out, e.text); /* too long, for one */
+    }
+    buf_append_byte(out, '\0');
+    buf_require(out);
+    buf_fini(&key);
+}
+
 /* The error of a batch, with the number of its record: "... (record 17)". */
 static enum tool_status load_refused(const struct loader *l, const struct load_batch *b,
                                      const char *text)
@@ -193,6 +215,13 @@ static enum tool_status load_refused(const struct loader *l, const struct load_b
     }
     char what[512];
     snprintf(what, sizeof what, "%.*s", (int)(mark - text), text);
+    if (b->keys.len > 0) {
+        struct buf key = {.data = NULL};
+        load_key(b, at, &key);
+        tool_fail(TOOL_NO, "%s, the key %.500s: %s", l->input, (const char *)key.data, what);
+        buf_fini(&key);
+        return TOOL_NO;
+    }
     return load_bad(l, b->numbers[at], what);
 }
 
@@ -259,7 +288,8 @@ static void load_send(struct loader *l)
     l->last = &b->next;
     l->under_way++;
     l->bytes_under_way += b->bytes;
-    l->map = (struct buf){.data = NULL};
+    b->keys = l->keys;
+    l->map = l->keys = (struct buf){.data = NULL};
     l->word_count = l->count = l->bytes = 0;
     arena_reset(&l->arena);
 }
@@ -297,6 +327,15 @@ static void load_note(struct loader *l, const struct record *r)
     buf_require(&l->map);
 }
 
+static void load_name(struct loader *l, struct slice key)
+{
+    uint8_t length[4];
+    put_u32(length, (uint32_t)key.len);
+    buf_append(&l->keys, length, sizeof length);
+    buf_append(&l->keys, key.data, key.len);
+    buf_require(&l->keys);
+}
+
 enum tool_status loader_add(struct loader *l, const struct record *r)
 {
     if (l->count == 0) load_text(l, "KV.LOAD");
@@ -311,6 +350,7 @@ enum tool_status loader_add(struct loader *l, const struct record *r)
     }
     if (wrong != NULL) return load_bad(l, r->number, wrong);
     load_note(l, r);
+    if (l->source->kind->is_live) load_name(l, r->key);
     l->numbers[l->count++] = r->number;
     bool is_full = l->count == LOAD_RECORDS || l->bytes >= LOAD_BYTES ||
                    l->word_count >= LOAD_WORDS;

@@ -22,6 +22,7 @@ struct loader {
     bool is_pack;
     struct buf map; /* with is_mapping: key and old versionstamp of its entries, as JSON */
     bool is_mapping;
+    struct buf keys; /* of a live source: its records' */
     /* Batches under way, oldest first; owned. */
     struct load_batch *first, **last;
     size_t under_way;

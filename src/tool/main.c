@@ -59,7 +59,10 @@ static const struct tool_command main_table[] = {
     {.name = "import",
      .synopsis = "FILE|-|URL",
      .summary = "Load what export wrote, or what other systems have",
-     .help = "The same call goes on where an earlier one was stopped. See docs/export.md.\n",
+     .help =
+         "The same call goes on where an earlier one was stopped. redis://host is a live Redis or\n"
+         "Valkey; with --follow what changes there is loaded too, until Ctrl-C. See\n"
+         "docs/export.md.\n",
      .options = import_options,
      .words_min = 1,
      .words_max = 1,

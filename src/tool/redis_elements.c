@@ -217,8 +217,7 @@ bool redis_elements_consumer(struct redis_elements *e, struct slice group,
     const redisReply *inactive = wire_map_find(consumer, "inactive");
     if (!is_text(wire_map_find(consumer, "name"))) return false;
     bool is_known = wire_is(inactive, REDIS_REPLY_INTEGER) && inactive->integer >= 0;
-    add_consumer(e, group, wire_map_text(consumer, "name"),
-                 now_ms - wire_map_i64(consumer, "idle"),
+    add_consumer(e, group, wire_map_text(consumer, "name"), now_ms - wire_map_i64(consumer, "idle"),
                  is_known ? now_ms - inactive->integer : -1);
     return true;
 }

@@ -28,8 +28,7 @@ void redis_events_needed(const char *has, char out[REDIS_EVENTS_BYTES])
     bool has_channel = strchr(has, 'E') != NULL;
     out[0] = '\0';
     if (has_all && has_channel) return;
-    snprintf(out, REDIS_EVENTS_BYTES, "%.32s%s%s", has, has_channel ? "" : "E",
-             has_all ? "" : "A");
+    snprintf(out, REDIS_EVENTS_BYTES, "%.32s%s%s", has, has_channel ? "" : "E", has_all ? "" : "A");
 }
 
 static enum tool_status set_events(struct redis_follow *f, struct redis_reader *r, const char *has,
@@ -43,8 +42,8 @@ static enum tool_status set_events(struct redis_follow *f, struct redis_reader *
                          "which does that and puts the former value back at the end",
                          r->who, has, needed);
     }
-    enum tool_status s =
-        redis_ask(r, TOOL_WORDS_OF("CONFIG", "SET", "notify-keyspace-events", needed), &reply);
+    enum tool_status s = redis_ask(
+        r, TOOL_WORDS_OF("CONFIG", "SET", "notify-keyspace-events", needed), &reply);
     freeReplyObject(reply);
     if (s != TOOL_DONE) return s;
     size_t len = strlen(has) + 1;
@@ -104,17 +103,23 @@ static bool is_readable(int fd)
     return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-static void take_signal(struct redis_follow *f)
+static sigset_t stop_signals(void)
 {
-    struct signalfd_siginfo info;
     sigset_t set;
-    if (read(f->stop_fd, &info, sizeof info) != sizeof info) return;
-    f->is_stopping = true;
-    /* The next one ends the program. */
-    f->also.fds[1] = -1;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    return set;
+}
+
+static void take_signal(struct redis_follow *f)
+{
+    const struct timespec now = {.tv_sec = 0};
+    sigset_t set = stop_signals();
+    if (sigtimedwait(&set, NULL, &now) < 0) return;
+    f->is_stopping = true;
+    /* The next one ends the program. */
+    f->also.fds[1] = -1;
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
@@ -180,7 +185,7 @@ enum tool_status redis_follow_again(struct redis_follow *f)
 enum tool_status redis_follow_open(struct redis_follow *f, struct redis_reader *r,
                                    const struct wire_options *o, int64_t database, bool sets)
 {
-    sigset_t set;
+    sigset_t set = stop_signals();
     *f = (struct redis_follow){.options = o, .stop_fd = -1};
     snprintf(f->pattern, sizeof f->pattern, "__keyevent@*__:*");
     if (database >= 0) {
@@ -190,9 +195,6 @@ enum tool_status redis_follow_open(struct redis_follow *f, struct redis_reader *
     enum tool_status s = look_at_events(f, r, sets);
     if (s == TOOL_DONE) s = subscribe(f);
     if (s != TOOL_DONE) return s;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
     sigprocmask(SIG_BLOCK, &set, NULL);
     f->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     f->also.fds[1] = f->stop_fd;

@@ -207,8 +207,9 @@ static enum tool_status entries_page(struct redis_long *l)
     char digits[24];
     redisReply *r = NULL;
     snprintf(digits, sizeof digits, "%zu", l->count + 1);
-    const struct slice words[] = {slice_str("XRANGE"), l->name, buf_slice(&l->at), slice_str("+"),
-                                  slice_str("COUNT"), slice_str(digits)};
+    const struct slice words[] = {slice_str("XRANGE"), l->name,
+                                  buf_slice(&l->at),   slice_str("+"),
+                                  slice_str("COUNT"),  slice_str(digits)};
     enum tool_status s = ask(l, 6, words, &r);
     if (s != TOOL_DONE || r == NULL) return s;
     bool is_good = redis_elements_entries(&l->new, r, skip_given(l, r));
@@ -260,12 +261,11 @@ static enum tool_status pending_page(struct redis_long *l)
 {
     redisReply *r = NULL;
     struct slice group = wire_map_text(l->groups->element[l->group], "name");
-    const struct slice words[] = {slice_str("XPENDING"), l->name, group, buf_slice(&l->at),
-                                  slice_str("+"), slice_str("2001")};
+    const struct slice words[] = {slice_str("XPENDING"), l->name,        group,
+                                  buf_slice(&l->at),     slice_str("+"), slice_str("2001")};
     enum tool_status s = ask(l, 6, words, &r);
     if (s != TOOL_DONE || r == NULL) return s;
-    bool is_good =
-        redis_elements_pending(&l->new, group, r, skip_given(l, r), redis_now_ms(l->r));
+    bool is_good = redis_elements_pending(&l->new, group, r, skip_given(l, r), redis_now_ms(l->r));
     if (is_good && r->elements > 0) at_last(l, r);
     if (r->elements < 2001) {
         l->group++;

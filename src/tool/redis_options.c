@@ -43,9 +43,8 @@ enum tool_status redis_options_read(const struct tool *t, const char *url, struc
 {
     struct error e = {.text = ""};
     uint64_t number = 0;
-    *o = (struct wire_options){.stop_fd = -1,
-                               .timeout_s = t->server.timeout_s,
-                               .password_of = PASSWORD_OF};
+    *o = (struct wire_options){
+        .stop_fd = -1, .timeout_s = t->server.timeout_s, .password_of = PASSWORD_OF};
     if (wire_url_read(url, bytes_unconst(&t->arena), o, &e) != OK) {
         return tool_fail(TOOL_WORDS, "the source: %s", e.text);
     }

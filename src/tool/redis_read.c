@@ -87,8 +87,8 @@ enum tool_status redis_reader_init(struct redis_reader *r, struct wire *w, const
 {
     redisReply *time = NULL;
     *r = (struct redis_reader){.w = w, .who = who};
-    enum tool_status s =
-        knows(r, TOOL_WORDS_OF("PEXPIRETIME", "tupledctl:import"), &r->has_expiretime);
+    enum tool_status s = knows(r, TOOL_WORDS_OF("PEXPIRETIME", "tupledctl:import"),
+                               &r->has_expiretime);
     if (s == TOOL_DONE) {
         s = knows(r, TOOL_WORDS_OF("HPEXPIRETIME", "tupledctl:import", "FIELDS", "1", "f"),
                   &r->has_field_times);

@@ -13,7 +13,7 @@
 #include "tool/redis_elements.h"
 #include "tool/source.h"
 
-#define REDIS_AT_ONCE 128            /* keys whose replies are held together */
+#define REDIS_AT_ONCE 500            /* keys whose replies are held together */
 #define REDIS_SMALL_BYTES (64 << 10) /* by MEMORY USAGE; what has more is long */
 #define REDIS_PAGE 5000              /* elements of a record (docs/export.md) */
 #define REDIS_RECORD_BYTES (1u << 20)

@@ -43,11 +43,12 @@ struct redis_source {
     uint32_t *databases; /* owned; that have keys */
     size_t database_count, database_at;
     uint32_t selected;
-    int64_t told_database; /* of the newest RECORD_DATABASE */
-    bool is_begun;                   /* of databases[database_at] */
-    char cursor[REDIS_CURSOR_BYTES]; /* of the page in hand, or of the next when it is done */
+    int64_t told_database;                /* of the newest RECORD_DATABASE */
+    bool is_begun;                        /* of databases[database_at] */
+    char cursor[REDIS_CURSOR_BYTES];      /* of the page in hand, or of the next when it is done */
     char next_cursor[REDIS_CURSOR_BYTES]; /* "" = this is the last page */
     bool sweeps;                          /* changes were missed: what went must be looked for */
+    bool is_again;                        /* all was loaded once: a stop waits for the rest */
     bool is_paused;                       /* the caller has been told to wait */
     struct redis_names last;              /* REDIS_DRAIN: what is still to be read */
     /* What was read. */

@@ -286,8 +286,8 @@ static enum tool_status connect_refused(const struct wire_options *o, const redi
     const char *of = o->password_of != NULL ? o->password_of
                                             : "TUPLEDCTL_PASSWORD or --password-file";
     if (slice_has_prefix(text, slice_str("NOAUTH"))) {
-        snprintf(advice, sizeof advice,
-                 " The server wants a password: %s has it, the URL the user", of);
+        snprintf(advice, sizeof advice, " The server wants a password: %s has it, the URL the user",
+                 of);
     } else if (slice_has_prefix(text, slice_str("WRONGPASS"))) {
         if (o->user == NULL) {
             snprintf(advice, sizeof advice, ". Without a user in the URL it is that of `default`");
