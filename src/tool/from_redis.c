@@ -116,6 +116,8 @@ static void give_key(struct redis_source *x, struct redis_key *key, struct recor
     if (key->is_long) {
         x->is_long = true;
         redis_long_begin(&x->long_key, &x->reader, key->name);
+        /* A change has an event, so it is read again anyhow. */
+        if (x->follows) x->long_key.tries_max = 1;
         return;
     }
     count_key(x);

@@ -17,6 +17,7 @@ void redis_long_begin(struct redis_long *l, struct redis_reader *r, struct slice
     l->r = r;
     l->name = name;
     l->tries = 0;
+    l->tries_max = REDIS_LONG_TRIES;
     l->is_over = l->is_torn = false;
     l->kind = REDIS_NONE;
     l->count = 0;
@@ -342,7 +343,7 @@ enum tool_status redis_long_next(struct redis_long *l)
     l->is_over = true;
     if (s != TOOL_DONE || !is_changed) return s;
     l->is_torn = true;
-    if (++l->tries == REDIS_LONG_TRIES) return TOOL_DONE;
+    if (++l->tries >= l->tries_max) return TOOL_DONE;
     l->is_over = false;
     l->count = 0;
     redis_elements_clear(&l->new);

@@ -32,7 +32,7 @@ struct redis_long {
     struct redis_elements new; /* the newest page; of no string */
     struct buf bytes;          /* of a string */
     /* of the reading */
-    int tries;
+    int tries, tries_max;
     size_t count;       /* of the next page */
     struct buf at;      /* cursor, or the newest id */
     int stage;          /* of a stream */
