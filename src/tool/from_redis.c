@@ -410,17 +410,33 @@ static void source_place(const struct source *s, char out[SOURCE_PLACE_BYTES])
              is_given ? x->next_cursor : x->cursor, (unsigned long long)x->keys_done);
 }
 
+/* "db=3,cursor=17,done=1000" */
+static bool place_read(const char *place, uint64_t *database, char cursor[REDIS_CURSOR_BYTES],
+                       uint64_t *done)
+{
+    const char *at = strstr(place, ",cursor=");
+    const char *end = at == NULL ? NULL : strstr(at, ",done=");
+    if (end == NULL || strncmp(place, "db=", 3) != 0) return false;
+    struct slice digits = slice_of(at + 8, (size_t)(end - at) - 8);
+    uint64_t number = 0;
+    if (digits.len >= REDIS_CURSOR_BYTES || !slice_to_u64(digits, &number)) return false;
+    memcpy(cursor, digits.data, digits.len);
+    cursor[digits.len] = '\0';
+    return slice_to_u64(slice_of(place + 3, (size_t)(at - place) - 3), database) &&
+           slice_to_u64(slice_str(end + 6), done);
+}
+
 static enum tool_status source_seek(struct source *s, const char *place)
 {
     struct redis_source *x = s->state;
-    unsigned database = 0;
-    unsigned long long done = 0;
+    uint64_t database = 0;
+    uint64_t done = 0;
     char cursor[REDIS_CURSOR_BYTES] = "";
     if (x->follows && strcmp(place, PLACE_FOLLOW) == 0) {
         x->sweeps = true;
         return TOOL_DONE;
     }
-    if (sscanf(place, "db=%u,cursor=%23[0-9],done=%llu", &database, cursor, &done) != 3) {
+    if (!place_read(place, &database, cursor, &done)) {
         return tool_fail(TOOL_NO, "the place \"%s\" makes no sense", place);
     }
     while (x->database_at < x->database_count && x->databases[x->database_at] < database) {
@@ -432,8 +448,8 @@ static enum tool_status source_seek(struct source *s, const char *place)
     }
     snprintf(x->cursor, sizeof x->cursor, "%s", cursor);
     x->is_begun = strcmp(cursor, "0") != 0;
-    x->told_database = database;
-    return redis_source_select(x, database);
+    x->told_database = (int64_t)database;
+    return redis_source_select(x, (uint32_t)database);
 }
 
 /* A cursor means nothing to another start of the server; with --follow there is none. */

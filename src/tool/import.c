@@ -235,7 +235,7 @@ static enum tool_status import_kind(struct importer *im)
                       (const char *)names.data);
     }
     buf_fini(&names);
-    return s == TOOL_DONE ? import_no_options_of(im) : s;
+    return im->source.kind != NULL ? import_no_options_of(im) : s;
 }
 
 static enum tool_status import_read_options(struct importer *im)
@@ -335,7 +335,7 @@ enum tool_status import_run(struct tool *t)
     buf_init(&im.state_path);
     enum tool_status s = import_read_options(&im);
     if (s == TOOL_DONE && im.source.kind != NULL) s = im.source.kind->open(&im.source, im.input);
-    if (s == TOOL_DONE) s = import_do(&im);
+    if (s == TOOL_DONE && im.source.kind != NULL) s = import_do(&im);
     if (im.source.kind != NULL) im.source.kind->close(&im.source);
     file_close(&im.map);
     buf_fini(&im.scratch);

@@ -48,9 +48,10 @@ enum tool_status redis_strange(const struct redis_reader *r, const char *command
 
 enum tool_status redis_hear(struct redis_reader *r, redisReply **reply)
 {
-    if (wire_next(r->w, -1, reply) == WIRE_REPLY) return TOOL_DONE;
+    if (wire_next(r->w, -1, reply) == WIRE_REPLY && *reply != NULL) return TOOL_DONE;
     *reply = NULL;
-    return tool_fail(TOOL_BROKEN, "%s: %s. The same call goes on", r->who, wire_why(r->w));
+    tool_fail(TOOL_BROKEN, "%s: %s. The same call goes on", r->who, wire_why(r->w));
+    return TOOL_BROKEN;
 }
 
 enum tool_status redis_ask(struct redis_reader *r, const char *const *words, redisReply **reply)
