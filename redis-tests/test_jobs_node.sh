@@ -1,7 +1,7 @@
 #!/bin/bash
 # Libraries of npm that keep jobs and limits in Redis's lists, sets, sorted sets, hashes and streams
 # (redis-tests/jobs_node): 1,000 jobs by worker processes, and the server is killed with -9 meanwhile. And socket.io over
-# streams.
+# streams, and a stream itself.
 export HTTP=1 RELEASE=1 # it is the libraries that are tested here
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/libraries.sh"
@@ -19,7 +19,7 @@ install_jobs_node() {
 install_jobs_node || finish
 
 start_server
-for library in bull bullmq bee_queue rsmq bottleneck socket_io_streams; do
+for library in bull bullmq bee_queue rsmq bottleneck socket_io_streams ioredis_streams; do
     talk 120 node "$home/$library.js" "$port"
 done
 stop_server
