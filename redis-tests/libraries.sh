@@ -9,6 +9,7 @@
 #   install_gui_node  what redis-tests/gui/package.json names: it is found from $gui_home, a copy of that folder
 #   install_ecosystem_python  what its requirements.txt names: $ecosystem_python is an interpreter
 #                   that has it
+#   install_ecosystem_python_few  likewise what requirements_few.txt there names, for $ecosystem_python_few
 #   install_jobs_python  likewise what redis-tests/jobs/requirements.txt names, for $jobs_python; requirements_arq.txt,
 #                   for $arq_python: arq cannot do with the others' redis-py
 #   build_helpers   the helpers for TypeScript (clients/typescript), compiled into $typescript_home
@@ -27,6 +28,7 @@ node_home=$scratch/node
 ecosystem_home=$scratch/ecosystem
 gui_home=$scratch/gui
 ecosystem_python=$PWD/build/ecosystem-python/env/bin/python
+ecosystem_python_few=$PWD/build/ecosystem-python-few/env/bin/python
 jobs_python=$PWD/build/jobs-python/env/bin/python
 arq_python=$PWD/build/arq-python/env/bin/python
 typescript_home=$scratch/typescript
@@ -78,11 +80,15 @@ install_python() {
         fetched redis-py build/python redis-tests/python/requirements.txt fetch_python
 }
 
-fetch_python() {
+fetch_python() { # file, pip's argument...
     rm -rf env
     python3 -m venv env &&
         timeout 100 env/bin/pip install -q --disable-pip-version-check --no-input --timeout 10 \
-            --retries 1 -r "$1"
+            --retries 1 -r "$@"
+}
+
+fetch_python_few() { # most of what is fetched is not imported: to compile it would take longer
+    fetch_python "$1" --no-deps --no-compile
 }
 
 install_mypy() {
@@ -127,6 +133,12 @@ install_ecosystem_python() {
     has "libraries of PyPI" python3 &&
         fetched "libraries of PyPI" build/ecosystem-python redis-tests/ecosystem/requirements.txt \
             fetch_python
+}
+
+install_ecosystem_python_few() {
+    has "scrapy-redis and redis-om" python3 &&
+        fetched "scrapy-redis and redis-om" build/ecosystem-python-few \
+            redis-tests/ecosystem/requirements_few.txt fetch_python_few
 }
 
 install_jobs_python() {
