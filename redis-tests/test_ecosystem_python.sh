@@ -20,6 +20,7 @@ libraries() { # python, program...
 }
 
 install_ecosystem_python &&
-    libraries "$ecosystem_python" redis_py_lock redis_py_cache django_redis_cache cashews_cache spring_keys
+    libraries "$ecosystem_python" redis_py_lock redis_py_cache django_redis_cache cashews_cache spring_keys \
+        channels_layer walrus_containers
 install_ecosystem_python_few && libraries "$ecosystem_python_few" scrapy_redis_queues redis_om_models
 finish
