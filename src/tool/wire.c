@@ -193,7 +193,8 @@ static enum wire_event connect_wait(struct wire *w, int64_t until_us)
     int n = poll(fds, 4, left_ms);
     if (n < 0 && errno != EINTR) return connect_gone(w);
     if (n > 0 && fds[1].revents != 0) return WIRE_STOPPED;
-    if (n > 0 && (fds[2].revents != 0 || fds[3].revents != 0)) w->also->attend(w->also->arg);
+    bool is_for_also = n > 0 && (fds[2].revents != 0 || fds[3].revents != 0);
+    if (is_for_also && w->also != NULL) w->also->attend(w->also->arg);
     if (n > 0 && (fds[0].revents & ~POLLOUT) != 0 && redisBufferRead(w->context) != REDIS_OK) {
         return connect_gone(w);
     }
