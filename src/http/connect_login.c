@@ -1,6 +1,7 @@
 /* connect_login: whose request of KV Connect it is: the token that POST /connect gave, whose
  * database it is for, and the headers that say the same. Errors are denokv's.
  */
+#include "base/mem.h"
 #include "command/connect/token.h"
 #include "http/connect.h"
 #include "request/login.h"
@@ -55,13 +56,37 @@ static bool take_token(struct exchange *x, struct connect_token *token)
     return false;
 }
 
+/* The id of a database that was asked for last: nearly always the one of the next request. What it
+ * is made of is compared, for it takes an HMAC, a sixth of a request's instructions. */
+struct connect_known {
+    uint8_t secret[DATABASE_SECRET_BYTES];
+    bool is_there;
+    uint16_t number;
+    uint64_t created;
+    char uuid[CONNECT_UUID_CHARS];
+};
+
+static struct slice uuid_of(struct http *h, const struct database *d)
+{
+    const uint8_t *secret = databases_secret(h->env->db->databases);
+    if (h->known == NULL) h->known = mem_new(sizeof *h->known);
+    struct connect_known *k = h->known;
+    bool is_known = k->is_there && k->number == d->number && k->created == d->created &&
+                    memcmp(k->secret, secret, sizeof k->secret) == 0;
+    if (!is_known) {
+        *k = (struct connect_known){.is_there = true, .number = d->number, .created = d->created};
+        memcpy(k->secret, secret, sizeof k->secret);
+        connect_uuid(h->env, d, k->uuid);
+    }
+    return slice_of(k->uuid, sizeof k->uuid);
+}
+
 static bool is_its_database(struct exchange *x, uint16_t number)
 {
     struct slice id = http_header(x->message, "x-denokv-database-id");
-    char uuid[CONNECT_UUID_CHARS];
     if (id.data == NULL) id = http_header(x->message, "x-transaction-domain-id");
-    connect_uuid(x->http->env, database_get(x->http->env->db->databases, number), uuid);
-    return id.data == NULL || slice_eq(id, slice_of(uuid, sizeof uuid));
+    if (id.data == NULL) return true;
+    return slice_eq(id, uuid_of(x->http, database_get(x->http->env->db->databases, number)));
 }
 
 void connect_begin(struct exchange *x)

@@ -238,6 +238,7 @@ struct http {
     void *ready_arg;
     bool is_stopping;                 /* the server: connections end after what is under way */
     struct connect_watching *changed; /* with something to tell: connect_watch.c */
+    struct connect_known *known;      /* owned: connect_login.c; NULL = nothing yet */
     int64_t date_s;
     char date[40];
 };

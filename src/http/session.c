@@ -50,6 +50,7 @@ void http_free(struct http *h)
     if (h == NULL) return;
     tickets_free(h->tickets);
     failures_free(h->failures);
+    mem_free(h->known);
     arena_fini(&h->arena);
     buf_fini(&h->scratch);
     mem_free(h);
