@@ -238,6 +238,23 @@ next_job() {
     [ -n "$what" ]
 }
 
+# weighed: the jobs with the seconds that each is expected to take (tests/seconds.txt; 1 when it is not there).
+weighed() {
+    awk 'FNR == NR { if (!/^#/) seconds[$2 " " $3] = $1; next }
+        { key = $1 " " $2; print (key in seconds ? seconds[key] : 1), $0 }' tests/seconds.txt "$1"
+}
+
+# told <function> <source>: it is over. Once a minute, how many are, and in what time all will be.
+told() {
+    echo "$*" >>"$scratch/over"
+    [ $((SECONDS - $(<"$scratch/told"))) -ge 60 ] || return
+    echo "$SECONDS" >"$scratch/told"
+    awk -v all="$(weighed "$scratch/jobs" | awk '{ s += $1 } END { print s }')" -v now="$SECONDS" \
+        -v jobs="$(wc -l <"$scratch/jobs")" '{ s += $1 } END {
+            printf "----  %d of %d are over after %d min; about %d min to go\n", NR, jobs, now / 60, (all - s) * now / s / 60 + 1
+        }' <(weighed "$scratch/over")
+}
+
 # worker <number>: runs jobs until there are no more. What is said of one is printed when it is over.
 worker() {
     local what src
@@ -245,18 +262,19 @@ worker() {
     out=$scratch/out.$1 passed=0 failed=0 skipped=0
     while next_job; do
         "$what" "$src" >"$out.said" 2>&1
-        { flock 9 && cat "$out.said"; } 9>"$scratch/lock"
+        { flock 9 && cat "$out.said" && told "$what" "$src"; } 9>"$scratch/lock"
     done
     echo "$passed $failed $skipped" >"$scratch/counts.$1"
 }
 
-# As many at a time as there are cores, and at least three: they wait more than they work.
+# Two more at a time than there are cores: some wait more than they work. What takes long is begun first.
 run_jobs() {
     local workers k counts pids=()
-    workers=$(nproc)
-    [ "$workers" -ge 3 ] || workers=3
+    workers=$(($(nproc) + 2))
     [ -f "$scratch/jobs" ] || return
+    weighed "$scratch/jobs" | sort -s -k1,1nr | cut -d' ' -f2- >"$scratch/sorted" && mv "$scratch/sorted" "$scratch/jobs"
     echo 1 >"$scratch/next"
+    echo "$SECONDS" >"$scratch/told"
     for ((k = 0; k < workers; k++)); do
         worker "$k" &
         pids+=($!)
@@ -282,7 +300,6 @@ while [ $# -gt 0 ]; do
 done
 [ ${#groups[@]} -gt 0 ] || groups=(unit model sim fuzz tools redis late postgres)
 
-# What takes long is begun first.
 has_postgres=''
 for group in model sim clients redis crash late postgres unit tools fuzz; do
     [[ " ${groups[*]} " == *" $group "* ]] || continue
