@@ -293,6 +293,7 @@ enum err command_run(struct request *rq)
         observe_parked(rq);
         return ERR_WAIT;
     }
+    rq->client->run.asked_user = 0;
     long_words_clear(rq->client);
     rq->argv = argv;
     rq->argc = argc;
