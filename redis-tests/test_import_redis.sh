@@ -48,15 +48,15 @@ fill() {
     src EVAL 'redis.call("set", "k\255\0", "\0\255\1"); redis.call("hset", "h\254", "f\255", "\253"); redis.call("set", "", "e")' 0 >/dev/null
     src PFADD hll a b c >/dev/null
     src HSET h:small name Ada age 36 >/dev/null
-    filled '"hset", "h:long", "field"..i, "value"..i' 20000
+    filled '"hset", "h:long", "field"..i, "value"..i' 6000
     src PEXPIREAT h:long 4000000000456 >/dev/null
     src RPUSH l:small a b a >/dev/null
-    filled '"rpush", "l:long", "item"..i' 20000
+    filled '"rpush", "l:long", "item"..i' 6000
     src SADD set:numbers 3 1 2 >/dev/null
     src SADD set:small a b >/dev/null
-    filled '"sadd", "set:long", "member"..i' 20000
+    filled '"sadd", "set:long", "member"..i' 6000
     src ZADD z:small 1.5 a -inf b +inf c 0.1 d -0 e >/dev/null
-    filled '"zadd", "z:long", i / 7, "member"..i' 20000
+    filled '"zadd", "z:long", i / 7, "member"..i' 6000
     filled '"xadd", "st:small", i.."-1", "n", i, "b", "\255"' 5
     src XGROUP CREATE st:small g1 0 >/dev/null
     src XREADGROUP GROUP g1 c1 COUNT 2 STREAMS st:small '>' >/dev/null
@@ -194,7 +194,7 @@ for tries in $(seq 20); do # until one is killed while the key is loaded
     [ "$(cli -n 4 EXISTS tupledctl:import)" = 0 ] || break
 done
 same "a part of a key is no key" "0 1" "$(cli -n 4 LLEN huge) $(cli -n 4 EXISTS tupledctl:import)"
-kill_imports "$scratch/state" 40 --db 4 import --state "$scratch/state" "$(from /4)"
+kill_imports "$scratch/state" 12 --db 4 import --state "$scratch/state" "$(from /4)"
 check "an import is killed several times" test "$kills" -ge 1
 said "... the same call ends it" 0 "loaded" --db 4 import --state "$scratch/state" --verify 1000000 "$(from /4)"
 same "... everything is there" "30001 100000 0" "$(cli -n 4 DBSIZE) $(cli -n 4 LLEN huge) $(cli -n 4 EXISTS tupledctl:import)"
@@ -269,7 +269,7 @@ src RENAME h:renamed h:small >/dev/null
 src SET short v PX 1 >/dev/null
 becomes "a key ends" 0 EXISTS short
 src LPUSH l:long first >/dev/null
-becomes "a long list changes" 20001 LLEN l:long
+becomes "a long list changes" 6001 LLEN l:long
 src -n 11 SET later 1 >/dev/null
 becomes "a database that had nothing" 1 -n 11 GET later
 src -n 9 DEL h9 >/dev/null
@@ -367,7 +367,7 @@ fill
 flush
 said "an older Redis" 0 "loaded" import "$(from)"
 cli PEXPIREAT s:ends 4000000000123 >/dev/null
-same "... has lists and strings all the same" "20000 300000 20000 12000" \
+same "... has lists and strings all the same" "6000 300000 6000 12000" \
     "$(cli LLEN l:long) $(cli STRLEN s:long) $(cli HLEN h:long) $(($(cli XLEN st:long) + 1))"
 check "... and when a key ends" test "$(cli PEXPIRETIME h:long)" -gt 3999999999000
 stop_redis

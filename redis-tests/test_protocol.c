@@ -288,9 +288,9 @@ static void what_was_probably_meant_is_named(void **state)
         raw_say(fd, "\r\n");
         raw_expect(fd, wanted);
     }
-    raw_say(fd, "GEOADD a\r\nCLIENT LISST\r\n");
+    raw_say(fd, "MIGRATE a\r\nCLIENT LISST\r\n");
     raw_expect(fd,
-               "-ERR unknown command 'GEOADD', with args beginning with: 'a' ; tupled has no "
+               "-ERR unknown command 'MIGRATE', with args beginning with: 'a' ; tupled has no "
                "such command of Redis: docs/redis-commands.md says what to use in its place\r\n");
     raw_expect(fd,
                "-ERR unknown subcommand 'LISST'. Try CLIENT HELP. Did you mean CLIENT LIST?\r\n");

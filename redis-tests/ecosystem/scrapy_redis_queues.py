@@ -119,7 +119,7 @@ def _():
     assert server.exists("shop:dupefilter") == 0
     assert scheduler.enqueue_request(request(1))
     scheduler.close("finished")
-    assert server.dbsize() == 0
+    assert list(server.scan_iter()) == []  # DBSIZE is exact only when the store has caught up after a kill -9
 
 
 common.finish()
