@@ -559,11 +559,12 @@ static void the_server_stops_while_a_script_runs(void **state)
 
 static void a_script_over_many_keys_on_disk_reads_them(void **state)
 {
-    for (int i = 0; i < 3000; i++) say(c, "SET many:%d %d", i, i);
-    for (int i = 0; i < 3000; i++) expect_next(c, "+OK");
+    /* With TSan on a loaded machine 3,000 take longer than its commands may. */
+    for (int i = 0; i < 1000; i++) say(c, "SET many:%d %d", i, i);
+    for (int i = 0; i < 1000; i++) expect_next(c, "+OK");
     group_again(false); /* nothing is cached now */
-    eval(":4498500",
-         "local n = 0 for i = 0, 2999 do n = n + redis.call('get', 'many:' .. i) end return n");
+    eval(":499500",
+         "local n = 0 for i = 0, 999 do n = n + redis.call('get', 'many:' .. i) end return n");
 }
 
 /* ---- what scripts cannot reach --------------------------------------------------------------- */

@@ -244,14 +244,16 @@ weighed() {
         { key = $1 " " $2; print (key in seconds ? seconds[key] : 1), $0 }' tests/seconds.txt "$1"
 }
 
-# told <function> <source>: it is over. Once a minute, how many are, and in what time all will be.
+# told <function> <source>: it is over. Once a minute, how many are; and in what time all will be, once a fifth is.
 told() {
     echo "$*" >>"$scratch/over"
     [ $((SECONDS - $(<"$scratch/told"))) -ge 60 ] || return
     echo "$SECONDS" >"$scratch/told"
     awk -v all="$(weighed "$scratch/jobs" | awk '{ s += $1 } END { print s }')" -v now="$SECONDS" \
         -v jobs="$(wc -l <"$scratch/jobs")" '{ s += $1 } END {
-            printf "----  %d of %d are over after %d min; about %d min to go\n", NR, jobs, now / 60, (all - s) * now / s / 60 + 1
+            printf "----  %d of %d are over after %d min", NR, jobs, now / 60
+            if (s > all / 5) printf "; about %d min to go", (all - s) * now / s / 60 + 1
+            print ""
         }' <(weighed "$scratch/over")
 }
 
@@ -267,10 +269,12 @@ worker() {
     echo "$passed $failed $skipped" >"$scratch/counts.$1"
 }
 
-# Two more at a time than there are cores: some wait more than they work. What takes long is begun first.
+# As many at a time as there are cores, and at least three: some wait more than they work. What takes long is begun
+# first.
 run_jobs() {
     local workers k counts pids=()
-    workers=$(($(nproc) + 2))
+    workers=$(nproc)
+    [ "$workers" -ge 3 ] || workers=3
     [ -f "$scratch/jobs" ] || return
     weighed "$scratch/jobs" | sort -s -k1,1nr | cut -d' ' -f2- >"$scratch/sorted" && mv "$scratch/sorted" "$scratch/jobs"
     echo 1 >"$scratch/next"
