@@ -252,7 +252,7 @@ told() {
     awk -v all="$(weighed "$scratch/jobs" | awk '{ s += $1 } END { print s }')" -v now="$SECONDS" \
         -v jobs="$(wc -l <"$scratch/jobs")" '{ s += $1 } END {
             printf "----  %d of %d are over after %d min", NR, jobs, now / 60
-            if (s > all / 5) printf "; about %d min to go", (all - s) * now / s / 60 + 1
+            if (s > all / 5 && NR < jobs) printf "; about %d min to go", (all - s) * now / s / 60 + 1
             print ""
         }' <(weighed "$scratch/over")
 }

@@ -185,7 +185,7 @@ static enum err check_members(struct check *c, uint64_t count, const uint8_t **a
 static enum err open_array(const struct check *c, const uint8_t **at, const uint8_t *end,
                            uint32_t *count)
 {
-    struct pack_item item;
+    struct pack_item item = {0};
     const uint8_t *from = *at;
     enum err err = read_item(c, at, end, &item);
     if (err != OK) return err;

@@ -41,18 +41,25 @@ struct comparer {
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
-static void differs(struct comparer *c, struct slice name, const char *format, const char *a,
-                    const char *b)
+static void differs(struct comparer *c, struct slice name, const char *is, const char *what,
+                    const char *how)
 {
     struct buf text = {.data = NULL};
-    char what[128];
     if (c->differ++ >= NAMED_MAX) return;
     redis_key_show(name, &text);
     buf_append_byte(&text, '\0');
     buf_require(&text);
-    snprintf(what, sizeof what, format, a, b);
-    tool_fail(TOOL_NO, "database %u, %s: %s", c->database, (const char *)text.data, what);
+    tool_fail(TOOL_NO, "database %u, %s: %s %s%s", c->database, (const char *)text.data, is, what,
+              how);
     buf_fini(&text);
+}
+
+static void differs_in_kind(struct comparer *c, struct slice name, const char *what,
+                            enum redis_kind in_server)
+{
+    char how[64];
+    snprintf(how, sizeof how, ", and %s in the server", redis_kind_name(in_server));
+    differs(c, name, "it is", what, how);
 }
 
 /* Has the source told of a change since the stop? */
@@ -67,10 +74,9 @@ static bool is_changed(struct comparer *c, struct slice name)
 
 static const char *difference(const struct redis_sum *a, const struct redis_sum *b)
 {
-    if (a->kind != b->kind) return "it is %s, and %s in the server";
-    if (a->count != b->count) return "a %s with another number of elements";
-    if (a->high != b->high || a->low != b->low) return "a %s with other contents";
-    return "a %s that ends at another time";
+    if (a->count != b->count) return " with another number of elements";
+    if (a->high != b->high || a->low != b->low) return " with other contents";
+    return " that ends at another time";
 }
 
 static enum tool_status compare_again(struct comparer *c, struct slice name, struct redis_sum *a,
@@ -83,7 +89,11 @@ static enum tool_status compare_again(struct comparer *c, struct slice name, str
     }
     if (s != TOOL_DONE || redis_sum_is_equal(a, b) || is_changed(c, name)) return s;
     c->by_kind[a->kind].differ++;
-    differs(c, name, difference(a, b), redis_kind_name(a->kind), redis_kind_name(b->kind));
+    if (a->kind != b->kind) {
+        differs_in_kind(c, name, redis_kind_name(a->kind), b->kind);
+    } else {
+        differs(c, name, "a", redis_kind_name(a->kind), difference(a, b));
+    }
     return s;
 }
 
@@ -158,8 +168,7 @@ static enum tool_status compare_page(struct comparer *c, const redisReply *keys)
             c->by_kind[both[0]].loaded++;
         } else if (!is_changed(c, name)) {
             c->by_kind[both[0]].differ++;
-            differs(c, name, "it is %s, and %s in the server", redis_kind_name(both[0]),
-                    redis_kind_name(both[1]));
+            differs_in_kind(c, name, redis_kind_name(both[0]), both[1]);
             continue;
         }
         uint64_t all = c->x->keys_all > 0 ? c->x->keys_all : 1;
@@ -189,7 +198,7 @@ static enum tool_status extra_page(struct comparer *c, const redisReply *keys)
         if (s != TOOL_DONE || both[0] != REDIS_NONE || both[1] == REDIS_NONE) continue;
         if (is_changed(c, name)) continue;
         c->extra++;
-        differs(c, name, "it is %s, and %s in the server", "none", redis_kind_name(both[1]));
+        differs_in_kind(c, name, "none", both[1]);
     }
     mem_free(kinds);
     return s;
