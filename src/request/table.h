@@ -127,9 +127,9 @@
     X(kv_db)                                                                                       \
     X(kv_del)                                                                                      \
     X(kv_delrange)                                                                                 \
-    X(kv_do)                                                                                       \
     X(kv_dequeue)                                                                                  \
     X(kv_dlq)                                                                                      \
+    X(kv_do)                                                                                       \
     X(kv_elements)                                                                                 \
     X(kv_enqueue)                                                                                  \
     X(kv_exists)                                                                                   \
