@@ -26,6 +26,24 @@ struct view *elements_view(struct request *rq)
     return v;
 }
 
+enum err elements_tell_each(struct request *rq, enum collection_kind kind, struct slice key,
+                            const struct slices *names,
+                            void (*tell)(struct resp_writer *w, const struct element *x))
+{
+    struct collection c;
+    struct view *v = elements_view(rq);
+    enum err r = elements_open(rq, v, key, kind, &c);
+    resp_array(rq->w, names->count);
+    for (size_t i = 0; i < names->count && r == OK; i++) {
+        struct element x;
+        bool found = false;
+        if (c.exists) r = collection_find(&c, names->items[i], &found, &x, &rq->error);
+        if (r == OK) tell(rq->w, found ? &x : NULL);
+    }
+    elements_read(rq, v);
+    return r;
+}
+
 void elements_read(struct request *rq, const struct view *v)
 {
     depends_raise(&rq->depends, v->depends);

@@ -15,6 +15,12 @@ struct view *elements_view(struct request *rq);
 /* The collection at the key as the command sees it; counted as a read. ERR_TYPE. */
 ERR_MUST_USE enum err elements_open(struct request *rq, struct view *v, struct slice key,
                                     enum collection_kind kind, struct collection *out);
+/* Replies with an array of what `tell` writes of each name in a hash, set or sorted set; x NULL: it
+ * has no such element. */
+ERR_MUST_USE enum err elements_tell_each(struct request *rq, enum collection_kind kind,
+                                         struct slice key, const struct slices *names,
+                                         void (*tell)(struct resp_writer *w,
+                                                      const struct element *x));
 /* The reply is complete, or begins anew: what it depends on. */
 void elements_read(struct request *rq, const struct view *v);
 

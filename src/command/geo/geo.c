@@ -122,29 +122,10 @@ ARGUMENTS(members_arguments, struct key_members, "key [member ...]",
           ARG_KEY(struct key_members, key, "key", 0),
           ARG_WORDS(struct key_members, members, "member"));
 
-/* An array of what `tell` writes of each; `is_there` false: there is no such member. */
-static enum err tell_members(struct request *rq,
-                             void (*tell)(struct resp_writer *w, bool is_there, struct geo_point p))
+static void tell_point(struct resp_writer *w, const struct element *x)
 {
-    const struct key_members *a = rq->bound;
-    struct collection c;
-    struct view *v = elements_view(rq);
-    enum err r = elements_open(rq, v, a->key, COLLECTION_ZSET, &c);
-    resp_array(rq->w, a->members.count);
-    for (size_t i = 0; i < a->members.count && r == OK; i++) {
-        struct element x = {.score = 0};
-        bool found = false;
-        r = collection_find(&c, a->members.items[i], &found, &x, &rq->error);
-        if (r == OK) tell(rq->w, found, geo_point_of(x.score));
-    }
-    elements_read(rq, v);
-    return r;
-}
-
-static void tell_point(struct resp_writer *w, bool is_there, struct geo_point p)
-{
-    if (is_there) {
-        geo_reply_point(w, p);
+    if (x != NULL) {
+        geo_reply_point(w, geo_point_of(x->score));
     } else {
         resp_nil_array(w);
     }
@@ -152,16 +133,17 @@ static void tell_point(struct resp_writer *w, bool is_there, struct geo_point p)
 
 static enum err geopos_run(struct request *rq)
 {
-    return tell_members(rq, tell_point);
+    const struct key_members *a = rq->bound;
+    return elements_tell_each(rq, COLLECTION_ZSET, a->key, &a->members, tell_point);
 }
 GEO_COMMAND(geopos, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Where members of a geo set are.",
             members_arguments, "For each `[longitude, latitude]`, or nil.", geopos_run);
 
-static void tell_hash(struct resp_writer *w, bool is_there, struct geo_point p)
+static void tell_hash(struct resp_writer *w, const struct element *x)
 {
     char text[GEO_HASH_BYTES];
-    if (is_there) {
-        geo_hash(p, text);
+    if (x != NULL) {
+        geo_hash(geo_point_of(x->score), text);
         resp_bulk(w, slice_of(text, sizeof text));
     } else {
         resp_nil(w);
@@ -170,7 +152,8 @@ static void tell_hash(struct resp_writer *w, bool is_there, struct geo_point p)
 
 static enum err geohash_run(struct request *rq)
 {
-    return tell_members(rq, tell_hash);
+    const struct key_members *a = rq->bound;
+    return elements_tell_each(rq, COLLECTION_ZSET, a->key, &a->members, tell_hash);
 }
 GEO_COMMAND(geohash, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
             "Where members of a geo set are, as geohashes.", members_arguments,

@@ -160,26 +160,19 @@ HASH_COMMAND(hget, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "The value of a field of a hash.", key_field_arguments, "The value, or nil.",
              hget_run);
 
+static void tell_found(struct resp_writer *w, const struct element *x)
+{
+    if (x != NULL) {
+        resp_bulk(w, x->value);
+    } else {
+        resp_nil(w);
+    }
+}
+
 static enum err hmget_run(struct request *rq)
 {
     const struct key_fields *a = rq->bound;
-    struct collection c;
-    struct view *v = elements_view(rq);
-    enum err r = elements_open(rq, v, a->key, COLLECTION_HASH, &c);
-    resp_array(rq->w, a->fields.count);
-    for (size_t i = 0; i < a->fields.count && r == OK; i++) {
-        struct element x;
-        bool found = false;
-        if (c.exists) r = collection_find(&c, a->fields.items[i], &found, &x, &rq->error);
-        if (r != OK) break;
-        if (found) {
-            resp_bulk(rq->w, x.value);
-        } else {
-            resp_nil(rq->w);
-        }
-    }
-    elements_read(rq, v);
-    return r;
+    return elements_tell_each(rq, COLLECTION_HASH, a->key, &a->fields, tell_found);
 }
 HASH_COMMAND(hmget, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "The values of several fields of a hash.", key_fields_arguments,

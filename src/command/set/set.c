@@ -90,21 +90,15 @@ static enum err sismember_run(struct request *rq)
 SET_COMMAND(sismember, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "Whether a set has a member.",
             member_arguments, "1, or 0.", sismember_run);
 
+static void tell_whether(struct resp_writer *w, const struct element *x)
+{
+    resp_int(w, x != NULL);
+}
+
 static enum err smismember_run(struct request *rq)
 {
     const struct key_members *a = rq->bound;
-    struct collection c;
-    struct view *v = elements_view(rq);
-    enum err r = elements_open(rq, v, a->key, COLLECTION_SET, &c);
-    resp_array(rq->w, a->members.count);
-    for (size_t i = 0; i < a->members.count && r == OK; i++) {
-        struct element x;
-        bool found = false;
-        r = collection_find(&c, a->members.items[i], &found, &x, &rq->error);
-        if (r == OK) resp_int(rq->w, found);
-    }
-    elements_read(rq, v);
-    return r;
+    return elements_tell_each(rq, COLLECTION_SET, a->key, &a->members, tell_whether);
 }
 SET_COMMAND(smismember, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
             "Which of several members a set has.", members_arguments, "For each 1, or 0.",

@@ -204,10 +204,10 @@ ZSET_COMMAND(zcard, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
              "How many members a sorted set has.", one_key_arguments,
              "The number; 0 when there is no such key.", zcard_run);
 
-static void reply_found(struct resp_writer *w, bool found, double score)
+static void tell_score(struct resp_writer *w, const struct element *x)
 {
-    if (found) {
-        reply_score(w, score);
+    if (x != NULL) {
+        reply_score(w, x->score);
     } else {
         resp_nil(w);
     }
@@ -223,7 +223,7 @@ static enum err zscore_run(struct request *rq)
     enum err r = elements_open(rq, v, a->key, COLLECTION_ZSET, &c);
     if (r == OK) r = collection_find(&c, a->member, &found, &x, &rq->error);
     elements_read(rq, v);
-    if (r == OK) reply_found(rq->w, found, x.score);
+    if (r == OK) tell_score(rq->w, found ? &x : NULL);
     return r;
 }
 ZSET_COMMAND(zscore, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
@@ -232,18 +232,7 @@ ZSET_COMMAND(zscore, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 static enum err zmscore_run(struct request *rq)
 {
     const struct key_members *a = rq->bound;
-    struct collection c;
-    struct view *v = elements_view(rq);
-    enum err r = elements_open(rq, v, a->key, COLLECTION_ZSET, &c);
-    resp_array(rq->w, a->members.count);
-    for (size_t i = 0; i < a->members.count && r == OK; i++) {
-        struct element x = {.score = 0};
-        bool found = false;
-        r = collection_find(&c, a->members.items[i], &found, &x, &rq->error);
-        if (r == OK) reply_found(rq->w, found, x.score);
-    }
-    elements_read(rq, v);
-    return r;
+    return elements_tell_each(rq, COLLECTION_ZSET, a->key, &a->members, tell_score);
 }
 ZSET_COMMAND(zmscore, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "The scores of several members.", members_arguments, "For each its score, or nil.",
