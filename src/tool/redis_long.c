@@ -40,10 +40,9 @@ void redis_long_end(struct redis_long *l)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static enum tool_status ask(struct redis_long *l, size_t count, const struct slice *words,
-                            redisReply **reply)
+/* What was appended last. */
+static enum tool_status hear(struct redis_long *l, redisReply **reply)
 {
-    wire_append(l->r->w, count, words);
     enum tool_status s = redis_hear(l->r, reply);
     if (s != TOOL_DONE || (*reply)->type != REDIS_REPLY_ERROR) return s;
     /* The key went or has another type now: EXEC will say that it changed. */
@@ -59,6 +58,13 @@ static enum tool_status ask(struct redis_long *l, size_t count, const struct sli
         l->is_torn = true;
     }
     return s;
+}
+
+static enum tool_status ask(struct redis_long *l, size_t count, const struct slice *words,
+                            redisReply **reply)
+{
+    wire_append(l->r->w, count, words);
+    return hear(l, reply);
 }
 
 static void at_set(struct redis_long *l, struct slice text)
@@ -142,17 +148,9 @@ static enum tool_status list_page(struct redis_long *l, bool *is_last)
 static enum tool_status field_times(struct redis_long *l, const redisReply *page, redisReply **out)
 {
     size_t fields = page->elements / 2;
-    char digits[24];
     if (!l->r->has_field_times || l->kind != REDIS_HASH || fields == 0) return TOOL_DONE;
-    struct slice *words = mem_new((fields + 4) * sizeof *words);
-    snprintf(digits, sizeof digits, "%zu", fields);
-    words[0] = slice_str("HPEXPIRETIME");
-    words[1] = l->name;
-    words[2] = slice_str("FIELDS");
-    words[3] = slice_str(digits);
-    for (size_t i = 0; i < fields; i++) words[4 + i] = wire_slice(page->element[2 * i]);
-    enum tool_status s = ask(l, fields + 4, words, out);
-    mem_free(words);
+    redis_append_times(l->r, l->name, page);
+    enum tool_status s = hear(l, out);
     if (s == TOOL_DONE && *out != NULL && !wire_is_array(*out, fields)) {
         freeReplyObject(*out);
         *out = NULL;

@@ -271,34 +271,40 @@ static enum tool_status hear_value(struct redis_reader *r, struct redis_key *key
 
 /* ---- times of fields ------------------------------------------------------------------------- */
 
-static bool wants_times(const struct redis_reader *r, const struct redis_key *key)
-{
-    return r->has_field_times && key->kind == REDIS_HASH && is_to_read(key);
-}
-
 static const redisReply *fields_of(const struct redis_key *key)
 {
     return key->value->element[1]->element[1];
 }
 
-static void append_times(struct redis_reader *r, const struct redis_key *key)
+/* All fields may have ended, and the key not yet. */
+static bool wants_times(const struct redis_reader *r, const struct redis_key *key)
 {
-    const redisReply *page = fields_of(key);
+    return r->has_field_times && key->kind == REDIS_HASH && is_to_read(key) &&
+           fields_of(key)->elements > 1;
+}
+
+void redis_append_times(struct redis_reader *r, struct slice name, const redisReply *page)
+{
     size_t fields = page->elements / 2;
     char digits[24];
     struct slice *words = mem_new((fields + 4) * sizeof *words);
     snprintf(digits, sizeof digits, "%zu", fields);
     words[0] = slice_str("HPEXPIRETIME");
-    words[1] = key->name;
+    words[1] = name;
     words[2] = slice_str("FIELDS");
     words[3] = slice_str(digits);
     for (size_t i = 0; i < fields; i++) words[4 + i] = wire_slice(page->element[2 * i]);
+    wire_append(r->w, fields + 4, words);
+    mem_free(words);
+}
+
+static void append_times(struct redis_reader *r, const struct redis_key *key)
+{
     wire_append_text(r->w, TOOL_WORDS_OF("MULTI"));
     redis_append_expiry(r, key->name);
     append_whole(r, key);
-    wire_append(r->w, fields + 4, words);
+    redis_append_times(r, key->name, fields_of(key));
     wire_append_text(r->w, TOOL_WORDS_OF("EXEC"));
-    mem_free(words);
 }
 
 static bool has_same_fields(const redisReply *a, const redisReply *b)

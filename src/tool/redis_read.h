@@ -57,6 +57,9 @@ int64_t redis_expiry_of(const struct redis_reader *r, const redisReply *reply);
 /* The command for a word and a key. */
 void redis_append(struct redis_reader *r, const char *command, struct slice name);
 
+/* Asks when the fields of a hash end: those of a page of HSCAN, at least one. */
+void redis_append_times(struct redis_reader *r, struct slice name, const redisReply *page);
+
 /* Reads `count` keys, at most REDIS_AT_ONCE; of those that are long only kind and expiry. */
 ERR_MUST_USE enum tool_status redis_read(struct redis_reader *r, struct redis_key *keys,
                                          size_t count);
