@@ -18,6 +18,13 @@ said() {
     fi
 }
 
+# on_slow_disk <words of the server>...: the server starts again, each sync of its journal 0.1 s slower, so that an import
+# takes long enough to be killed on any machine.
+on_slow_disk() {
+    stop_server
+    TUPLED_TEST_SYNC_DELAY_MS=100 start_server "$@"
+}
+
 # kill_imports <file of its place> <times at most> <words of tupledctl>...: runs it again and again, and kills it each
 # time that its place has moved on. $kills is how often it was killed, $scratch/err what the last one said.
 kill_imports() {

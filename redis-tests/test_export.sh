@@ -366,6 +366,7 @@ same "... and leaves nothing that looks whole" "" "$(find "$scratch" -name 'stal
 cli CONFIG SET changes-retention-age 86400 changes-retention-size 1gb >/dev/null
 
 # ---- killed ----
+on_slow_disk --databases 16
 flush
 wanted=$(wc -l <"$scratch/w.jsonl")
 kill_imports "$scratch/w.jsonl.progress" 4 import "$scratch/w.jsonl"

@@ -329,6 +329,7 @@ check "changes that never end" meddled 'KV.VERSION|KV.CHANGES' 1000 "$scratch/me
 check "... are warned of" grep -q 'newer than the rest' "$scratch/err"
 
 # ---- killed ----
+on_slow_disk --databases 16
 flush
 python3 "$scratch/fill.py" "$scratch" "$port"
 state >"$scratch/state.0"
@@ -342,8 +343,10 @@ same "... everything is there, once" "$(cat "$scratch/state.0")" "$(state)"
 cp "$scratch/place" "$scratch/k.jsonl.progress"
 said "... and after what was under way is loaded again" 0 "going on after" import "$scratch/k.jsonl"
 same "... once" "$(cat "$scratch/state.0")" "$(state)"
+stop_server
 
 # ---- one that always changes ----
+start_server --databases 16
 (
     exec 7<>"/dev/tcp/127.0.0.1/$port"
     for ((;;)); do printf 'ZADD zset.large 5 again\r\nZREM zset.large again\r\n' >&7 && read -r _ <&7 && read -r _ <&7 || break; done

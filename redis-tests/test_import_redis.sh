@@ -10,19 +10,25 @@ trap '[ -z "$redis" ] || kill -KILL "$redis" 2>/dev/null; clean_up' EXIT
 
 # ---- the source ----
 
+# awaited <process> <file> <text>: until the file has the text; false when the process has ended before
+awaited() {
+    local tries
+    for ((tries = 0; tries < 12000; tries++)); do
+        ! grep -qs "$3" "$2" || return 0
+        kill -0 "$1" 2>/dev/null || return 1
+        sleep 0.01
+    done
+    return 1
+}
+
 # start_redis [argument...]: on a free port, $source_port
 start_redis() {
-    local tries
     find_ports
     source_port=$first
     redis-server --port "$source_port" --bind 127.0.0.1 --save '' --appendonly no --dir "$scratch" --daemonize no "$@" \
         >"$scratch/redis.log" 2>&1 &
     redis=$!
-    for ((tries = 0; tries < 2000; tries++)); do
-        ! grep -q 'Ready to accept connections' "$scratch/redis.log" || return 0
-        kill -0 "$redis" 2>/dev/null || break
-        sleep 0.01
-    done
+    ! awaited "$redis" "$scratch/redis.log" 'Ready to accept connections' || return 0
     not_ok "redis-server starts"
     cat "$scratch/redis.log"
     exit 1
@@ -181,6 +187,7 @@ flush
 
 # ---- interruptions ----
 
+on_slow_disk --databases 16
 filled '"rpush", "huge", "item"..i' 100000 -n 4
 filled '"set", "k"..i, i' 30000 -n 4
 for tries in $(seq 20); do # until one is killed while the key is loaded
@@ -203,6 +210,8 @@ check "... and its place is forgotten" test ! -e "$scratch/state"
 printf 'tupled-import 1\ninput redis=x\ntarget x\ndatabase -\nplace x\nrecords 1\nmap 0\n' >"$scratch/state"
 said "the place of another one" 1 "is of another input" --db 4 import --state "$scratch/state" "$(from /4)"
 rm -f "$scratch/state"
+stop_server
+start_server --databases 16
 flush
 
 # ---- --follow ----
@@ -210,15 +219,10 @@ flush
 importer=''
 # followed <words of import>...: in the background, until it says that it follows
 followed() {
-    local tries
     : >"$scratch/followed" # not what the one before said
     "$tool" -u "redis://127.0.0.1:$port" "$@" >"$scratch/table" 2>"$scratch/followed" &
     importer=$!
-    for ((tries = 0; tries < 12000; tries++)); do
-        ! grep -q 'following changes' "$scratch/followed" || return 0
-        kill -0 "$importer" 2>/dev/null || break
-        sleep 0.01
-    done
+    ! awaited "$importer" "$scratch/followed" 'following changes' || return 0
     not_ok "changes are followed"
     cat "$scratch/followed"
 }
