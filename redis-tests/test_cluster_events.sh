@@ -27,7 +27,7 @@ trap clean_up_all EXIT
 export REDISCLI_AUTH=secret-token-123
 count=0
 
-# writes <n>: so many changes, each by another node, each again until it is acknowledged.
+# writes <n>: so many changes, each by another node, each again, with the same ids, until it is acknowledged.
 writes() {
     local end=$((count + $1)) tries node
     while [ "$count" -lt "$end" ]; do
@@ -35,14 +35,15 @@ writes() {
         for ((tries = 0; ; tries++)); do
             [ "$tries" -lt 600 ] || return 1
             node=$(((count + tries) % 3 + 1))
-            printf '%s\n' MULTI "KV.SET '[\"w\",\"$count\"]' $count" "KV.SET '[\"counter\"]' $count" EXEC |
+            printf '%s\n' MULTI "KV.SET '[\"w\",\"$count\"]' $count IDEM w$count" \
+                "KV.SET '[\"counter\"]' $count IDEM c$count" EXEC |
                 timeout 10 redis-cli -p "${nodes_port[node]}" 2>/dev/null | grep -qE '[0-9a-f]{20}' && break
             sleep 0.1
         done
     done
 }
 
-# What is written again, because its reply was lost, comes twice.
+# What is written again, because its reply was lost or came too late, happens once.
 in_order() { grep -xE '[0-9]+' "$scratch/$1" | sort -nc; }
 whole() { [ "$(grep -xE '[0-9]+' "$scratch/$1" | sort -nu | xargs)" = "$(seq 1 "$count" | xargs)" ]; }
 until_told() { # file, value
