@@ -1,5 +1,5 @@
-/* Corners of replies that wait for the disk, which only a planted bug showed to be untested. Syncs are slowed
- * down (TUPLED_TEST_SYNC_DELAY_MS).
+/* Corners of what is on the disk and what is not yet: replies that wait for it, with syncs slowed down
+ * (TUPLED_TEST_SYNC_DELAY_MS); counts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,11 +53,35 @@ static void a_stop_sends_the_replies_that_wait_for_the_disk(void **state)
     testserver_free(slow);
 }
 
+/* What the journal brings is written to the store at once: it alone knows which keys it had. */
+static void keys_are_counted_once_after_a_kill(void **state)
+{
+    struct testserver *s = testserver_start_with("--memtable-age", "100000000", NULL);
+    redisContext *c = testserver_connect(s);
+    long until = testserver_now_ms() + LIMIT_MS;
+    for (int i = 0; i < 100; i++) expect(c, "+OK", "SET k%d 1", i);
+    expect(c, "+OK", "SAVE"); /* they are in the store */
+    for (int i = 0; i < 50; i++) expect(c, ":1", "DEL k%d", i);
+    for (int i = 50; i < 100; i++) expect(c, "+OK", "SET k%d 2", i);
+    expect(c, ":50", "DBSIZE");
+    redisFree(c);
+    testserver_kill(s);
+    testserver_again(s);
+    c = testserver_connect(s);
+    while (ask_integer(c, "DBSIZE") != 50) {
+        if (testserver_now_ms() > until) fail_msg("DBSIZE is %lld", ask_integer(c, "DBSIZE"));
+        testserver_pause();
+    }
+    redisFree(c);
+    testserver_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_count_is_told_when_what_it_counts_is_on_disk),
         cmocka_unit_test(a_stop_sends_the_replies_that_wait_for_the_disk),
+        cmocka_unit_test(keys_are_counted_once_after_a_kill),
     };
     return cmocka_run_group_tests_name("corners of the disk", tests, NULL, NULL);
 }
