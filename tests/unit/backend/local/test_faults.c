@@ -320,6 +320,8 @@ static void a_start_on_a_full_disk_reads_and_writes_when_there_is_space(void **s
     uint64_t version = 0;
     clock_set_fake_ms(START_MS);
     rig_init(&r);
+    r.local.retention_ms = 3600000; /* the file that is there is not used again */
+    r.local.retention_bytes = 1 << 20;
     rig_open(&r);
     uint64_t before = rig_set(&r, key_of(0, "a"), slice_str("1"));
     rig_settle(&r);
