@@ -32,10 +32,10 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check analyze docs bench turn-table demo fuzz crash export sim late turns diff-types abandon clients model mutants cluster test-cluster deps test-deps \
+LIVE_GOALS := all release install bench-build run test check analyze docs bench turn-table demo fuzz crash export sim late turns diff-types abandon clients model mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
-ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
+ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(or $(MAKECMDGOALS),all))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
 endif
 
@@ -87,6 +87,7 @@ TEST_RELAX := -Itests -Iredis-tests -Wno-conversion -Wno-cast-qual -Wno-missing-
 BASE_CFLAGS := -std=gnu11 $(CPPFLAGS_ALL) $(WARNINGS)
 
 CC_release := $(CC)
+CC_quick := $(CC)
 CC_asan := $(CC)
 CC_tsan := $(CC)
 CC_fuzz := $(CLANG)
@@ -95,12 +96,15 @@ CC_cov := $(CC)
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 SANITIZE_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-# Link-time optimisation: the way of a command goes through many small files (10 % of pipelined KV.GET).
+# What is run and tested here: made in a third of the time of what is released. Server, tool and both libraries are linked
+# from the same objects.
+CFLAGS_quick := -O2 -g -Werror -fPIC -fvisibility=hidden
+# What is installed, packed and measured. Link-time optimisation: the way of a command goes through many small files (10 % of pipelined KV.GET).
 # One partition, so that no second make runs inside. The objects have what the linker optimises and no code: archives of
 # them need gcc-ar.
 CFLAGS_release := -O2 -g -Werror -flto=1 -flto-partition=one
 AR := gcc-ar
-# Both libraries are linked from one object of this flavour. The linker optimises across files there too,
+# Both libraries of a release are linked from one object of this flavour. The linker optimises across files there too,
 # and what comes out is an ordinary object (nolto-rel), which any linker and compiler can use.
 CFLAGS_pic := -O2 -g -Werror -fPIC -fvisibility=hidden -flto=1 -flto-partition=one
 # Where each variable is after every instruction takes gcc a fifth of the time, and is told of -O1 poorly.
@@ -156,7 +160,11 @@ COV_PROGRAMS := $(patsubst %.c,build/cov/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT) $(
 TSAN_PROGRAMS := $(patsubst %.c,build/tsan/%,$(TSAN))
 FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
+QUICK_BENCH := $(patsubst %.c,build/quick/%,$(BENCH))
 EXAMPLE_PROGRAMS := $(patsubst %.c,build/%,$(EXAMPLES))
+# What build/tupled, build/tupledctl and the libraries are: quick or release.
+KIND ?= quick
+LIBRARY_FLAVOUR := $(if $(filter release,$(KIND)),pic,quick)
 LIBRARIES := build/libtupled.a build/libtupled.so.0 build/libtupled.pc
 MANUAL := docs/man/tupled.1 docs/man/tupledctl.1 build/tupled.conf.5 docs/man/tupled_db.3
 DOCS := $(wildcard docs/*.md)
@@ -165,11 +173,12 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
-.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
+.PHONY: all release programs deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
 .PHONY: deb deb-deps package-test uninstall turn-table
 .PHONY: diff-types analyze coverage release-notes clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
-all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
+all release: ## build/tupled, build/tupledctl and libtupled, static and shared, as they are installed (default)
+	@$(PMAKE) KIND=release programs
 
 deps: ## install the Debian packages that building and running needs, if any is missing
 	$(call need,$(RUN_PACKAGES))
@@ -214,7 +223,7 @@ bench: bench-deps ## speed, side by side with a Redis it starts (tests/bench/run
 	@if [ -x tests/bench/run.sh ]; then exec tests/bench/run.sh; else echo "bench: nothing there yet"; fi
 
 turn-table: bench-deps ## writes docs/turns.md: each command at its limits, with its longest turn of the loop; 5 minutes
-	@$(PMAKE) build/tupled build/release/tests/bench/bench_turns
+	@$(PMAKE) KIND=release build/tupled build/release/tests/bench/bench_turns
 	@tests/bench/turns.sh >build/turns.md && mv build/turns.md docs/turns.md
 
 demo: demo-deps ## loads this machine's Debian package catalogue into a server and asks about it
@@ -230,7 +239,7 @@ crash: test-deps ## long crash campaign: redis-tests/test_crash* for CRASH_SECON
 	@TUPLED_LONG=1 TEST_TIMEOUT=$$((CRASH_SECONDS + 300)) tests/run.sh crash
 
 export: test-deps ## a million entries (ENTRIES) through tupledctl export and import, with kills (tests/export.sh)
-	@$(PMAKE) all
+	@$(PMAKE) programs
 	@exec tests/export.sh
 
 sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
@@ -263,7 +272,7 @@ COVERAGE_PACKAGES := $(TEST_PACKAGES) gcovr
 
 coverage: ## which lines of src the tests reach, by folder (build/coverage.csv: by file); GROUPS="unit sim redis"; an hour
 	$(call need,$(COVERAGE_PACKAGES))
-	@$(PMAKE) all $(COV_PROGRAMS) build/cov/tupled build/cov/tupledctl
+	@$(PMAKE) programs $(COV_PROGRAMS) build/cov/tupled build/cov/tupledctl
 	@exec tools/coverage.sh $(GROUPS)
 
 release-notes: ## what the next version brings, of CHANGELOG.md, into build/release-notes.md, and how to tag it
@@ -282,7 +291,7 @@ CLUSTER_PACKAGES := $(RUN_PACKAGES) postgresql redis-tools procps
 
 cluster: ## three PostgreSQL and three nodes on this machine, to play with (docs/cluster.md)
 	$(call need,$(CLUSTER_PACKAGES))
-	@$(PMAKE) all
+	@$(PMAKE) programs
 	@exec tools/cluster.sh
 
 test-cluster: test-deps ## a cluster under each kind of failure for CAMPAIGN_SECONDS (600), as a table
@@ -348,11 +357,11 @@ uninstall: ## remove what `make install` installed, with the same variables; tup
 	@echo "kept: $(CONF_HERE), $(STATEDIR)"
 
 deb: deb-deps ## Debian packages of the server and of libtupled, in build/deb
-	@$(PMAKE) all build/tupled.conf.5
+	@$(PMAKE) release build/tupled.conf.5
 	@tools/deb.sh
 
 package-test: deb-deps ## installs, upgrades, removes the packages in a Debian 12 of its own (debootstrap; as root)
-	@$(PMAKE) all build/tupled.conf.5
+	@$(PMAKE) release build/tupled.conf.5
 	@exec tests/package.sh
 
 clean: ## remove build/
@@ -363,11 +372,12 @@ help: ## this list
 
 # ---- built for the targets above --------------------------------------------------------------------
 
+programs: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES)
 fuzz-build: $(FUZZ_PROGRAMS)
 bench-build: all $(BENCH_PROGRAMS)
-test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late build/asan/tupledctl build/tsan/tupled)
+test-build: programs examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late build/asan/tupledctl build/tsan/tupled)
 # Everything gcc compiles, for `make check`.
-check-build: all examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(BENCH_PROGRAMS)
+check-build: programs examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(QUICK_BENCH) $(if $(HAS_MAIN),build/release/tupled)
 
 # ---- how ----------------------------------------------------------------------------------------------
 
@@ -430,16 +440,16 @@ endef
 # Benchmarks and demo: their packages are RUN_PACKAGES and hiredis. In a small program the linker puts the
 # copying of 33 bytes and more (bytes_copy) where it sees that less is copied, and warns of that branch.
 define bench_programs
-$$(patsubst %.c,build/release/%,$$(filter $(1)/%,$$(BENCH))): build/release/%: build/release/obj/%.o \
-    $$(patsubst %.c,build/release/obj/%.o,$$(filter $(1)/%,$$(BENCH_HELP))) build/release/libserver.a
+$$(patsubst %.c,build/$(2)/%,$$(filter $(1)/%,$$(BENCH))): build/$(2)/%: build/$(2)/obj/%.o \
+    $$(patsubst %.c,build/$(2)/obj/%.o,$$(filter $(1)/%,$$(BENCH_HELP))) build/$(2)/libserver.a
 	@mkdir -p $$(@D)
 	@echo "  link $$@"
-	@$$(COMPILE_release) -Wno-stringop-overread -o $$@ $$^ $$(LINK_FLAGS) -lhiredis $$(LIBS)
+	@$$(COMPILE_$(2)) -Wno-stringop-overread -o $$@ $$^ $$(LINK_FLAGS) -lhiredis $$(LIBS)
 endef
-$(foreach d,tests/bench tests/demo,$(eval $(call bench_programs,$(d))))
+$(foreach d,tests/bench tests/demo,$(foreach f,quick release,$(eval $(call bench_programs,$(d),$(f)))))
 
 FUZZ_MAIN_fuzz := -fsanitize=fuzzer
-$(foreach f,release asan tsan fuzz pic cov,$(eval $(call flavour,$(f))))
+$(foreach f,quick release asan tsan fuzz pic cov,$(eval $(call flavour,$(f))))
 
 build/web/list: FORCE
 	$(call stamp,$@,$(WEB_FILES))
@@ -450,23 +460,30 @@ $(PROTO_SRC): $(PROTO)
 	@mkdir -p $(@D)
 	@protoc-c --c_out=$(@D) --proto_path=$(<D) $<
 
-build/tupled build/tupledctl: build/%: build/release/%
+build/kind: FORCE
+	$(call stamp,$@,$(KIND))
+build/tupled build/tupledctl: build/%: build/$(KIND)/% build/kind
 	@cp -f $< $@.new && mv -f $@.new $@
 
 # For other programs: the engine (include/tupled_db.h) and keys (include/tupled.h), an object each, in which
 # only what those headers declare is global; all else is hidden, and made local.
-build/pic/libtupled.o: $(patsubst %.c,build/pic/obj/%.o,$(EMBEDDED_SRCS)) build/pic/objects
-build/pic/libkeys.o: $(patsubst %.c,build/pic/obj/%.o,$(KEY_SRCS)) build/pic/objects
-build/pic/libtupled.o build/pic/libkeys.o:
-	@echo "  link $@"
-	@$(COMPILE_pic) -r -flinker-output=nolto-rel -o $@.all $(filter %.o,$^)
-	@objcopy --localize-hidden $@.all $@ && rm -f $@.all
+define library_objects
+build/$(1)/libtupled.o: $$(patsubst %.c,build/$(1)/obj/%.o,$$(EMBEDDED_SRCS)) build/$(1)/objects
+build/$(1)/libkeys.o: $$(patsubst %.c,build/$(1)/obj/%.o,$$(KEY_SRCS)) build/$(1)/objects
+build/$(1)/libtupled.o build/$(1)/libkeys.o:
+	@echo "  link $$@"
+	@$$(COMPILE_$(1)) -r $(2) -o $$@.all $$(filter %.o,$$^)
+	@objcopy --localize-hidden $$@.all $$@ && rm -f $$@.all
+endef
+$(eval $(call library_objects,pic,-flinker-output=nolto-rel))
+$(eval $(call library_objects,quick))
+LIBRARY_OBJECTS := build/$(LIBRARY_FLAVOUR)/libtupled.o build/$(LIBRARY_FLAVOUR)/libkeys.o
 
-build/libtupled.a: build/pic/libtupled.o build/pic/libkeys.o
+build/libtupled.a: $(LIBRARY_OBJECTS) build/kind
 	@echo "  ar   $@"
-	@rm -f $@; ar rcs $@ $^
+	@rm -f $@; ar rcs $@ $(LIBRARY_OBJECTS)
 
-build/libtupled.so.0: build/pic/libtupled.o build/pic/libkeys.o src/embedded/libtupled.map
+build/libtupled.so.0: $(LIBRARY_OBJECTS) src/embedded/libtupled.map build/kind
 	@echo "  link $@"
 	@$(CC) -shared -Wl,-soname,libtupled.so.0 -Wl,--version-script=src/embedded/libtupled.map \
 	    -Wl,--no-undefined -o $@ $(filter %.o,$^) $(LINK_FLAGS) $(EMBEDDED_LIBS)

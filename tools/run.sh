@@ -30,19 +30,19 @@ show() {
     fi
 }
 
-total=$(build -n 2>/dev/null | grep -c '"  cc   release ')
+total=$(build -n 2>/dev/null | grep -c '"  cc   ')
 count=0
 [ "$total" -eq 0 ] || echo "run: building $total files"
 build 2>&1 | {
     while IFS= read -r line; do
         case $line in
-        '  cc   release '*)
+        '  cc   '*)
             count=$((count + 1))
             show "run: compiled $count of $total"
             ;;
         '  link '*)
             [ ! -t 1 ] || echo
-            echo "run: linking, about a minute"
+            echo "run: linking"
             ;;
         *) echo "$line" ;;
         esac
