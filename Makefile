@@ -375,9 +375,9 @@ help: ## this list
 programs: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES)
 fuzz-build: $(FUZZ_PROGRAMS)
 bench-build: all $(BENCH_PROGRAMS)
-test-build: programs examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late build/asan/tupledctl build/tsan/tupled)
+test-build: $(if $(HAS_MAIN),build/release/tupled) programs examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late build/asan/tupledctl build/tsan/tupled)
 # Everything gcc compiles, for `make check`.
-check-build: programs examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(QUICK_BENCH) $(if $(HAS_MAIN),build/release/tupled)
+check-build: $(if $(HAS_MAIN),build/release/tupled) programs examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(QUICK_BENCH)
 
 # ---- how ----------------------------------------------------------------------------------------------
 

@@ -109,7 +109,7 @@ enum err pipeline_replay(struct pipeline *p, struct error *e)
     steady_at_least(&p->log.time, replay.time_ms);
     p->log.version_next = replay.version_next;
     p->log.is_started = true;
-    /* Only the store knows which of these keys it had: until it has them, they are counted twice. */
+    /* Only the store knows which of these keys it had: until it has them, they count twice. */
     pipeline_freeze(p);
     p->log.journal->ops->release(p->log.journal, p->stored.applied, steady_now_ms(&p->log.time));
     return OK;
