@@ -188,8 +188,8 @@ flush
 # ---- interruptions ----
 
 on_slow_disk --databases 16
-filled '"rpush", "huge", "item"..i' 100000 -n 4
-filled '"set", "k"..i, i' 30000 -n 4
+filled '"rpush", "huge", "item"..i' 40000 -n 4
+filled '"set", "k"..i, i' 10000 -n 4
 for tries in $(seq 20); do # until one is killed while the key is loaded
     cli -n 4 FLUSHDB >/dev/null
     rm -f "$scratch/state"
@@ -204,7 +204,7 @@ same "a part of a key is no key" "0 1" "$(cli -n 4 LLEN huge) $(cli -n 4 EXISTS 
 kill_imports "$scratch/state" 12 --db 4 import --state "$scratch/state" "$(from /4)"
 check "an import is killed several times" test "$kills" -ge 1
 said "... the same call ends it" 0 "loaded" --db 4 import --state "$scratch/state" --verify 1000000 "$(from /4)"
-same "... everything is there" "30001 100000 0" "$(cli -n 4 DBSIZE) $(cli -n 4 LLEN huge) $(cli -n 4 EXISTS tupledctl:import)"
+same "... everything is there" "10001 40000 0" "$(cli -n 4 DBSIZE) $(cli -n 4 LLEN huge) $(cli -n 4 EXISTS tupledctl:import)"
 same "... in its order" "$(src -n 4 LRANGE huge 0 -1 | cksum)" "$(cli -n 4 LRANGE huge 0 -1 | cksum)"
 check "... and its place is forgotten" test ! -e "$scratch/state"
 printf 'tupled-import 1\ninput redis=x\ntarget x\ndatabase -\nplace x\nrecords 1\nmap 0\n' >"$scratch/state"
@@ -299,11 +299,11 @@ writes() {
 }
 flush
 src CONFIG SET notify-keyspace-events KEA >/dev/null
-{ writes 60000 1 | src >/dev/null; } &
+{ writes 20000 1 | src >/dev/null; } &
 writer=$!
 followed import --follow --verify 1000000 "$(from)"
 wait "$writer"
-writes 20000 2 | src >/dev/null
+writes 7000 2 | src >/dev/null
 ended "what is written meanwhile comes over" 0 "all that was told is loaded"
 equal "... and all is equal"
 same "... a list that was written to all the time" "$(src LRANGE l:long 0 -1 | cksum)" "$(cli LRANGE l:long 0 -1 | cksum)"

@@ -56,11 +56,13 @@ finds() {
     fi
 }
 
-holds "two nodes, PostgreSQL restarts and is lost" -DEPOCHS=2 -DBEATS=3
-holds "PostgreSQL waits for no standby meanwhile, and is lost" -DEPOCHS=2 -DBEATS=2 -DEMPTIES=1 -DRESTARTS=0
-holds "two appends sent at once, PostgreSQL restarts" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2 -DLOSSES=0
-holds "two appends sent at once, PostgreSQL is lost" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2 -DRESTARTS=0
+holds "two nodes, PostgreSQL restarts and is lost" -DEPOCHS=2 -DBEATS=2
+holds "PostgreSQL waits for no standby meanwhile, and is lost" -DEPOCHS=2 -DBEATS=1 -DEMPTIES=1 -DRESTARTS=0
+holds "two appends sent at once, PostgreSQL restarts" -DEPOCHS=2 -DBEATS=1 -DAPPENDS_MAX=2 -DLOSSES=0
+holds "two appends sent at once, PostgreSQL is lost" -DEPOCHS=2 -DBEATS=1 -DAPPENDS_MAX=2 -DRESTARTS=0
 if [ -n "${MODEL_LONG:-}" ]; then
+    holds "three beats, PostgreSQL restarts and is lost" -DEPOCHS=2 -DBEATS=3
+    holds "two beats, PostgreSQL waits for no standby meanwhile, and is lost" -DEPOCHS=2 -DBEATS=2 -DEMPTIES=1 -DRESTARTS=0
     holds "two appends, three beats, PostgreSQL restarts" -DEPOCHS=2 -DBEATS=3 -DAPPENDS_MAX=2 -DLOSSES=0
     holds "two appends, three beats, PostgreSQL is lost" -DEPOCHS=2 -DBEATS=3 -DAPPENDS_MAX=2 -DRESTARTS=0
     holds "PostgreSQL waits for no standby, restarts and is lost" -DEPOCHS=2 -DBEATS=3 -DEMPTIES=1
