@@ -405,10 +405,10 @@ static void searches_run_beside_writes_and_filling(void **state)
     struct bench t;
     bench_open_with(&t, 2);
     define(&t, 1);
-    for (unsigned i = 0; i < 2500; i++) write_word(&t, i, 1 + i % 5);
+    for (unsigned i = 0; i < 1500; i++) write_word(&t, i, 1 + i % 5);
     rig_apply(&t.rig);
     define(&t, 2);
-    for (unsigned round = 0; round < 10; round++) {
+    for (unsigned round = 0; round < 5; round++) {
         struct text_request requests[SEARCHES];
         bool are_done[SEARCHES] = {false};
         for (unsigned i = 0; i < SEARCHES; i++) {
@@ -421,14 +421,14 @@ static void searches_run_beside_writes_and_filling(void **state)
             for (int k = 0; k < STEPS_MAX && !are_done[i]; k++) step(&t);
             assert_true(are_done[i]);
             assert_int_equal(requests[i].result, OK);
-            assert_int_equal(requests[i].count, 2500); /* overwriting changes no number */
+            assert_int_equal(requests[i].count, 1500); /* overwriting changes no number */
             arena_fini(&requests[i].arena);
         }
     }
     wait_complete(&t, 2);
     struct text_request q;
     ask(&t, &q, 2, "\"all\"");
-    assert_int_equal(q.count, 2500);
+    assert_int_equal(q.count, 1500);
     arena_fini(&q.arena);
     bench_close(&t);
 }
