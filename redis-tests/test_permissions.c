@@ -346,10 +346,12 @@ static const struct row rows[] = {
     {"SUNIONSTORE d u v", {"%W~d", "%R~u", "%R~v"}, false},
     /* streams */
     {"XACK x g 1-0", {"~x"}, false},
+    {"XACKDEL x g IDS 1 1-0", {"~x"}, false},
     {"XADD x 9-0 f v", {"~x"}, false},
     {"XAUTOCLAIM x g a 0 0", {"~x"}, false},
     {"XCLAIM x g a 0 1-0", {"~x"}, false},
     {"XDEL x 1-0", {"~x"}, false},
+    {"XDELEX x IDS 1 1-0", {"~x"}, false},
     {"XGROUP CREATE x h 0", {"~x"}, false},
     {"XGROUP CREATECONSUMER x g a", {"~x"}, false},
     {"XGROUP DELCONSUMER x g a", {"~x"}, false},

@@ -249,6 +249,43 @@ static void what_is_made_again_begins_anew(void **state)
     }
 }
 
+/* What becomes of entries that groups have pending, or are still to be delivered. */
+static void what_is_removed_and_what_of_it_is_pending(void **state)
+{
+    (void)state;
+    add_many("s", 6);
+    expect(c, "[:1 :-1]", "XDELEX s IDS 2 6-0 9-9");
+    expect(c, "[:1]", "XDELEX s ACKED IDS 1 5-0"); /* no group needs it */
+    expect(c, "+OK", "XGROUP CREATE s g 0");
+    expect(c, "+OK", "XGROUP CREATE s h 0");
+    expect(c, "*", "XREADGROUP GROUP g ann COUNT 3 STREAMS s >");
+    expect(c, "*", "XREADGROUP GROUP h bob COUNT 1 STREAMS s >");
+    expect(c, "[:2 :2]", "XDELEX s ACKED IDS 2 1-0 4-0");
+    expect(c, ":1", "XACK s g 1-0");
+    expect(c, "[:2]", "XDELEX s ACKED IDS 1 1-0"); /* of the other */
+    expect(c, "[:1]", "XACKDEL s h ACKED IDS 1 1-0");
+    expect(c, "[:2 :-1]", "XACKDEL s g ACKED IDS 2 2-0 4-0"); /* h is not there yet; not pending */
+    expect(c, "[:1 3-0 3-0 [[ann 1]]]", "XPENDING s g");
+    expect(c, "[:1]", "XDELEX s KEEPREF IDS 1 3-0");
+    expect(c, "[:1 3-0 3-0 [[ann 1]]]", "XPENDING s g");
+    expect(c, "[:-1]", "XDELEX s DELREF IDS 1 3-0"); /* gone, but no longer pending either */
+    expect(c, "[:0 (nil) (nil) (nil)]", "XPENDING s g");
+    expect(c, "[[2-0 *] [4-0 *]]", "XRANGE s - +");
+    expect(c, "*", "XREADGROUP GROUP g ann STREAMS s >");
+    expect(c, "*", "XREADGROUP GROUP h bob STREAMS s >");
+    expect(c, "[:1]", "XACKDEL s g DELREF IDS 1 4-0");
+    expect(c, "[:1 2-0 2-0 [[bob 1]]]", "XPENDING s h");
+    expect(c, ":1", "XDEL s 2-0");
+    expect(c, "[:1]", "XACKDEL s h IDS 1 2-0"); /* it was gone already */
+    expect(c, "[:0 (nil) (nil) (nil)]", "XPENDING s h");
+    expect(c, "[:-1]", "XDELEX none IDS 1 1-0");
+    expect(c, "[:-1]", "XACKDEL s none IDS 1 1-0");
+    expect(c, "-ERR Number of IDs must be a positive integer", "XDELEX s IDS 0 1-0");
+    expect(c, "-ERR The `numids` parameter must match the number of arguments",
+           "XDELEX s IDS 2 1-0");
+    expect(c, "-ERR*", "XDELEX s 1-0 2-0 3-0");
+}
+
 /* A copy has all of it, and is another stream. */
 static void a_copy_has_its_groups(void **state)
 {
@@ -507,6 +544,7 @@ int main(void)
         TEST(what_is_pending_outlives_a_kill),
         TEST(claiming_goes_on_where_it_ended),
         TEST(what_is_made_again_begins_anew),
+        TEST(what_is_removed_and_what_of_it_is_pending),
         TEST(a_copy_has_its_groups),
         TEST(what_was_trimmed_is_not_met),
         TEST(who_waits_for_a_group_is_told_of_a_flush),

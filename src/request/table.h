@@ -260,10 +260,12 @@
     X(cmd_wait)                                                                                    \
     X(cmd_watch)                                                                                   \
     X(cmd_xack)                                                                                    \
+    X(cmd_xackdel)                                                                                 \
     X(cmd_xadd)                                                                                    \
     X(cmd_xautoclaim)                                                                              \
     X(cmd_xclaim)                                                                                  \
     X(cmd_xdel)                                                                                    \
+    X(cmd_xdelex)                                                                                  \
     X(cmd_xgroup)                                                                                  \
     X(cmd_xinfo)                                                                                   \
     X(cmd_xlen)                                                                                    \

@@ -246,8 +246,7 @@ ARGUMENTS(xack_arguments, struct xack, "key group id [id ...]", ARG_KEY(struct x
           ARG_WORD(struct xack, group, "group"),
           {ARG_MANY(struct xack, ids, struct stream_id, "id", arg_kind_stream_id)});
 
-/* One that is pending is so no longer. */
-static enum err acknowledge(struct request *rq, struct collection *c, struct stream_group *g,
+enum err stream_acknowledge(struct request *rq, struct collection *c, struct stream_group *g,
                             struct stream_id id, int64_t *count)
 {
     struct stream_pending p;
@@ -275,7 +274,7 @@ static enum err xack_change(struct request *rq, struct view *v, void *arg)
     if (r == OK) r = group_find(&c, a->group, &found, &g, &rq->error);
     if (r != OK || !found) return r;
     for (size_t i = 0; i < a->ids.count && r == OK; i++) {
-        r = acknowledge(rq, &c, &g, a->ids.items[i], &a->count);
+        r = stream_acknowledge(rq, &c, &g, a->ids.items[i], &a->count);
     }
     if (r == OK && a->count > 0) group_save(&c, &g);
     return r;

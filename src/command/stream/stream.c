@@ -317,40 +317,7 @@ STREAM_COMMAND(xrevrange, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
                "As XRANGE, the greatest id first.", xrevrange_arguments,
                "An array of `[id, [field, value ...]]`.", xrange_run);
 
-/* ---- XDEL, XSETID ---- */
-
-struct xdel {
-    struct slice key;
-    struct stream_ids ids;
-    int64_t removed;
-};
-ARGUMENTS(xdel_arguments, struct xdel, "key id [id ...]", ARG_KEY(struct xdel, key, "key", 0),
-          {ARG_MANY(struct xdel, ids, struct stream_id, "id", arg_kind_stream_id)});
-
-static enum err xdel_change(struct request *rq, struct view *v, void *arg)
-{
-    struct xdel *a = arg;
-    struct collection c;
-    a->removed = 0;
-    enum err r = stream_open(rq, v, a->key, &c);
-    for (size_t i = 0; i < a->ids.count && r == OK && c.exists; i++) {
-        bool removed = false;
-        r = stream_remove(&c, a->ids.items[i], &removed, &rq->error);
-        a->removed += removed;
-    }
-    return r == OK && a->removed > 0 ? elements_save_as(rq, &c, "xdel") : r;
-}
-
-static enum err xdel_run(struct request *rq)
-{
-    struct xdel *a = rq->bound;
-    enum err r = elements_commit(rq, xdel_change, a);
-    if (r == OK) resp_int(rq->w, a->removed);
-    return r;
-}
-STREAM_COMMAND(xdel, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
-               "Removes entries from a stream, by their ids.", xdel_arguments,
-               "How many of them were there.", xdel_run);
+/* ---- XSETID ---- */
 
 struct xsetid {
     struct slice key;

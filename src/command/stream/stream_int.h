@@ -48,6 +48,10 @@ ERR_MUST_USE enum err stream_open(struct request *rq, struct view *v, struct sli
 ERR_MUST_USE enum err stream_open_group(struct request *rq, struct view *v, struct slice key,
                                         struct slice name, struct collection *c,
                                         struct stream_group *g);
+/* One that is pending is so no longer, and ++*count; the group is to be saved. */
+ERR_MUST_USE enum err stream_acknowledge(struct request *rq, struct collection *c,
+                                         struct stream_group *g, struct stream_id id,
+                                         int64_t *count);
 /* Some entries, in the order of their ids. */
 struct stream_entry {
     struct stream_id id;
