@@ -307,6 +307,26 @@ static void a_copy_has_its_groups(void **state)
     expect(c, "[[name g *]]", "XINFO GROUPS other");
 }
 
+/* Its rows are removed later: what reads a whole stream passes over them. */
+static void a_group_that_is_destroyed_is_in_no_copy(void **state)
+{
+    (void)state;
+    add_many("s", 3);
+    expect(c, "+OK", "XGROUP CREATE s a 0");
+    expect(c, "+OK", "XGROUP CREATE s b 0");
+    expect(c, "+OK", "XGROUP CREATE s c 0");
+    expect(c, "*", "XREADGROUP GROUP a ann STREAMS s >");
+    expect(c, "*", "XREADGROUP GROUP b bob STREAMS s >");
+    expect(c, "*", "XREADGROUP GROUP c carl COUNT 1 STREAMS s >");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "XGROUP DESTROY s a");
+    expect(c, "+QUEUED", "XGROUP DESTROY s b");
+    expect(c, "+QUEUED", "COPY s t");
+    expect(c, "[:1 :1 :1]", "EXEC");
+    expect(c, "[:1 1-0 1-0 [[carl 1]]]", "XPENDING t c");
+    expect(c, "[[name c *]]", "XINFO GROUPS t");
+}
+
 /* What was trimmed as a range is removed from the disk later, and is met by nothing until then. */
 static void what_was_trimmed_is_not_met(void **state)
 {
@@ -546,6 +566,7 @@ int main(void)
         TEST(what_is_made_again_begins_anew),
         TEST(what_is_removed_and_what_of_it_is_pending),
         TEST(a_copy_has_its_groups),
+        TEST(a_group_that_is_destroyed_is_in_no_copy),
         TEST(what_was_trimmed_is_not_met),
         TEST(who_waits_for_a_group_is_told_of_a_flush),
         TEST(a_transaction_takes_all_of_it_back),

@@ -136,6 +136,18 @@ static enum err open_scan(struct stream_parts *p, struct error *e)
     return engine_scan_open(c->view->engine, c->view->overlay, &range, &p->scan, e);
 }
 
+/* A row of a group that was destroyed, which is not removed yet: all rows of it are passed over. */
+static bool is_of_no_group(struct stream_parts *p, struct slice key)
+{
+    uint64_t numbers[] = {0, UINT64_MAX, UINT64_MAX};
+    struct element_rows rows = collection_rows(p->c);
+    if (!row_numbers(key, numbers, 1) || group_of(p, numbers[0]) != NULL) return false;
+    close_scan(p);
+    p->after = row_of_numbers(p->c->view->arena, &rows, tags[p->kind], numbers, 3,
+                              slice_of(NULL, 0));
+    return true;
+}
+
 /* The next row of the kind. */
 static enum err next_row(struct stream_parts *p, struct stream_part *out, bool *found,
                          struct error *e)
@@ -146,9 +158,11 @@ static enum err next_row(struct stream_parts *p, struct stream_part *out, bool *
     const struct collection_head *h = &p->c->head;
     *found = false;
     if (p->kind == PART_ENTRY ? h->count == 0 : p->group_count == 0) return OK;
-    enum err r = p->scan == NULL ? open_scan(p, e) : OK;
-    if (r == OK) r = engine_scan_next(p->scan, &key, &row, v->waiter, e);
-    if (r != OK || key.len == 0) return r;
+    do {
+        enum err r = p->scan == NULL ? open_scan(p, e) : OK;
+        if (r == OK) r = engine_scan_next(p->scan, &key, &row, v->waiter, e);
+        if (r != OK || key.len == 0) return r;
+    } while (p->kind != PART_ENTRY && is_of_no_group(p, key));
     *found = true;
     p->after = arena_copy(v->arena, key);
     if (p->kind == PART_ENTRY) return read_entry(p, key, row.value, out, e);
