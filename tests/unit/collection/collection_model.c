@@ -87,6 +87,7 @@ static unsigned count_of(const struct cmodel_key *k)
 {
     unsigned n = 0;
     if (is_list(k)) return k->count;
+    if (k->kind == COLLECTION_STREAM) return 1; /* it is there with no entry too */
     for (unsigned i = 0; i < CMODEL_NAMES; i++) n += k->items[i] != 0;
     return n;
 }
@@ -114,7 +115,8 @@ static bool same_key(const struct cmodel_key *a, const struct cmodel_key *b)
 {
     return a->kind == b->kind && a->expiry_ms == b->expiry_ms && a->count == b->count &&
            memcmp(a->items, b->items, sizeof a->items) == 0 &&
-           memcmp(a->expiries, b->expiries, sizeof a->expiries) == 0;
+           memcmp(a->expiries, b->expiries, sizeof a->expiries) == 0 &&
+           memcmp(&a->stream, &b->stream, sizeof a->stream) == 0;
 }
 
 bool cmodel_same(const struct cmodel *a, const struct cmodel *b)
@@ -183,12 +185,16 @@ void cmodel_draw(struct rng *g, const struct cmodel *m, int64_t now_ms, struct c
     const struct cmodel_key *k = &m->keys[out->key];
     bool has_kind = k->kind != 0 && k->kind != CMODEL_PLAIN && below(g, 15) > 0;
     out->kind = has_kind ? (enum collection_kind)k->kind
-                         : (enum collection_kind)(COLLECTION_HASH + below(g, 4));
+                         : (enum collection_kind)(COLLECTION_HASH + below(g, 5));
     out->what = below(g, 10) < 6 ? CMODEL_PUT : CMODEL_REMOVE;
     if (out->kind == COLLECTION_LIST) out->what = any_of_list(g);
+    if (out->kind == COLLECTION_STREAM) out->what = CMODEL_STREAM;
     if (below(g, 9) == 0) out->what = of_any[below(g, 6)];
-    if (out->what == CMODEL_STORE && out->kind == COLLECTION_LIST) out->kind = COLLECTION_SET;
+    bool is_stored = out->what == CMODEL_STORE;
+    bool has_names = out->kind != COLLECTION_LIST && out->kind != COLLECTION_STREAM;
+    if (is_stored && !has_names) out->kind = COLLECTION_SET;
     draw_items(g, k, now_ms, out);
+    for (size_t i = 0; i < CMODEL_STREAM_OPS; i++) smodel_draw(g, &out->stream[i]);
     out->at = below(g, CMODEL_ITEMS);
     out->upto = below(g, CMODEL_ITEMS);
     out->is_head = below(g, 2) == 0;
@@ -387,6 +393,18 @@ static enum err change_list(struct collection *c, const struct cmodel_op *op, st
 
 /* ---- doing: any ---- */
 
+static enum err change_stream(struct collection *c, const struct cmodel_op *op,
+                              struct cmodel_key *k, struct error *e)
+{
+    enum err r = OK;
+    for (size_t i = 0; i < CMODEL_STREAM_OPS && r == OK; i++) {
+        struct smodel_op one = op->stream[i];
+        if (!c->exists) one.what = SMODEL_ADD;
+        r = smodel_do(c, &one, &k->stream, e);
+    }
+    return r;
+}
+
 static enum err change(const struct cmodel_place *p, struct view *v, struct slice key,
                        const struct cmodel_op *op, struct cmodel_key *k, struct error *e)
 {
@@ -398,11 +416,14 @@ static enum err change(const struct cmodel_place *p, struct view *v, struct slic
     if (is_other) return OK;
     assert_int_equal(c.exists, k->kind != 0);
     bool is_new = k->kind == 0;
+    if (is_new && op->kind == COLLECTION_STREAM && op->what != CMODEL_STREAM) return OK;
     k->kind = op->kind;
     if (op->what == CMODEL_EXPIRE) {
         k->expiry_ms = is_new ? 0 : op->expiry_ms;
         c.expiry_ms = k->expiry_ms;
         c.is_changed = !is_new;
+    } else if (op->kind == COLLECTION_STREAM) {
+        r = change_stream(&c, op, k, e);
     } else if (op->kind == COLLECTION_LIST) {
         r = change_list(&c, op, k, e);
     } else if (op->what == CMODEL_PUT) {
@@ -540,6 +561,7 @@ static enum err read_key(const struct cmodel_place *p, struct view *v, unsigned 
     if (is_one) {
         out->kind = c.head.kind;
         out->expiry_ms = c.expiry_ms;
+        if (c.head.kind == COLLECTION_STREAM) return smodel_read(&c, &out->stream, e);
         return read_elements(&c, out, e);
     }
     r = view_get(v, k, &entry, e);

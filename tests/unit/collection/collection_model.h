@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "collection/collection.h"
+#include "unit/collection/stream_model.h"
 
 #define CMODEL_KEYS 4
 #define CMODEL_NAMES 130 /* the last ones are long */
@@ -20,6 +21,7 @@ struct cmodel_key {
     int items[CMODEL_ITEMS]; /* of a list the values; else by name: value, 1, number of the score,
                               * each + 1; 0 = none */
     int64_t expiries[CMODEL_NAMES]; /* of fields */
+    struct smodel stream;
 };
 
 struct cmodel {
@@ -33,6 +35,7 @@ enum cmodel_what {
     CMODEL_REMOVE_VALUE,
     CMODEL_INSERT,
     CMODEL_TRIM,
+    CMODEL_STREAM, /* what `stream` says */
     CMODEL_EXPIRE, /* of any, as those that follow */
     CMODEL_DELETE,
     CMODEL_SET_PLAIN,
@@ -42,6 +45,7 @@ enum cmodel_what {
 };
 
 #define CMODEL_OP_ITEMS 80
+#define CMODEL_STREAM_OPS 12
 
 struct cmodel_op {
     enum cmodel_what what;
@@ -54,6 +58,7 @@ struct cmodel_op {
     unsigned at, upto;
     bool is_head;
     int64_t expiry_ms;
+    struct smodel_op stream[CMODEL_STREAM_OPS]; /* one after the other */
 };
 
 /* What has expired by now goes. */
