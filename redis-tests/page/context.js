@@ -33,6 +33,12 @@ export function check(what, isTrue) {
     if (!isTrue) throw new Error(what);
 }
 
+/* A bound of time is for a machine that has nothing else to do: `make turns` (TUPLED_STRICT_TURNS). */
+export function checkTime(what, isTrue) {
+    console.log(`# ${what}`);
+    if (process.env.TUPLED_STRICT_TURNS) check(what, isTrue);
+}
+
 /* A picture of the screen, when pictures were asked for. */
 export async function picture(name) {
     if (pictures === undefined) return;

@@ -6,7 +6,7 @@ import {
     other,
     report,
     test,
-    check,
+    check, checkTime,
     fail,
     picture,
     pause,
@@ -59,7 +59,7 @@ async function weight() {
         const all = sizes.reduce((x, y) => x + y, 0);
         check(`${all} bytes`, sizes.length > 20 && all < 200 * 1024);
     });
-    await test('the first paint comes within 300 ms', async () => {
+    await test('the first paint comes, on an idle machine within 300 ms', async () => {
         const times = [];
         for (let i = 0; i < 3; i++) {
             await b.open();
@@ -71,7 +71,7 @@ async function weight() {
             );
             await b.page.goto('about:blank');
         }
-        check(`${times} ms`, Math.min(...times) < 300);
+        checkTime(`first paint after ${times} ms`, Math.min(...times) < 300);
     });
 }
 
@@ -315,7 +315,7 @@ async function million() {
         check('not all', (await resp.send('KV.COUNT', 'PREFIX', '["items"]')) === count);
     });
     await picture('overview');
-    await test('over a million entries, the first rows are there within 2 s', async () => {
+    await test('over a million entries, the first rows are there, on an idle machine within 2 s', async () => {
         const begin = Date.now();
         await b.go('#/entries?p=%5B%22items%22%5D');
         await b.sees('.entries-table .key', '0');
@@ -323,11 +323,8 @@ async function million() {
         await b.page.waitForFunction(
             () => document.querySelectorAll('.tree ul .tree-row').length >= 100,
         );
-        console.log(
-            `# first rows after ${rows} ms, the tree's 100 children after ${Date.now() - begin} ms`,
-        );
-        check(`${rows} ms`, rows < 2000);
-        check('the tree took 5 s', Date.now() - begin < 5000);
+        checkTime(`first rows after ${rows} ms`, rows < 2000);
+        checkTime(`the tree after ${Date.now() - begin} ms`, Date.now() - begin < 5000);
     });
     await test('counts come late, and come', async () => {
         await b.sees('.figures', 'first 100 of about 1,000,000', 20000);
