@@ -23,7 +23,7 @@ blind() {
 
 # A tree of nothing but the tools, and programs without one of them.
 tree=$scratch/tree
-empty() { rm -rf "${tree:?}"; mkdir -p "$tree/tools" && cp "$tools"/*.sh "$tree/tools/"; }
+empty() { rm -rf "${tree:?}"; mkdir -p "$tree/tools" && cp "$tools"/*.sh "$tools"/*.py "$tree/tools/"; }
 # shellcheck disable=SC2317 # called by blind
 without() { # program: a PATH that has all but it
     rm -rf "${scratch:?}/bin"
@@ -54,6 +54,8 @@ blind "mutants_fit.sh: no awk" "awk is not installed" without awk "$tools/mutant
 blind "conf_man.sh: no settings" "docs/man/tupled.conf.5.in is not there" "$tree/tools/conf_man.sh" "$tree"
 mkdir -p "$tree/docs/man" "$tree/conf" && echo .TH >"$tree/docs/man/tupled.conf.5.in" && echo '# text' >"$tree/conf/tupled.conf"
 blind "conf_man.sh: a file without settings" "has no line of a setting" "$tree/tools/conf_man.sh" "$tree"
+git -C "$tree" init -q
+blind "links.py: no documents" "no links are found" "$tree/tools/links.py"
 mkdir "$tree/web"
 blind "page_files.sh: no page" "has no index.html" "$tree/tools/page_files.sh" "$tree/web"
 blind "page_files.sh: no gzip" "gzip is not installed" without gzip "$tools/page_files.sh" "$tools/../web"
