@@ -258,7 +258,7 @@ late: test-deps ## redis-tests against a server whose journal and store are late
 	@$(PMAKE) test-build
 	@TUPLED_LATE=1 tests/run.sh redis
 
-clients: test-deps ## client libraries that must be compiled (Go, Rust, Java): TLS, Sentinel, their caches, a job queue; fetches them
+clients: test-deps ## client libraries that must be compiled (Go, Rust, Java): TLS, Sentinel, their caches, job queues (also Ruby); fetches them
 	@$(PMAKE) build/tupled build/asan/tupled
 	@TEST_TIMEOUT=1800 tests/run.sh clients
 
