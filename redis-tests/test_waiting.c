@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -148,6 +149,23 @@ static void what_waits_in_a_transaction_or_a_script_does_not_wait(void **state)
     expect(c, "(nil)", "EVAL %s 0", "return redis.call('BLPOP', 'l', 0)");
 }
 
+/* A library that waits again until its own time is over would ask once more for nothing. */
+static void no_wait_is_shorter_than_it_says(void **state)
+{
+    static const char *const commands[] = {"BLPOP none 0.01", "XREAD BLOCK 10 STREAMS none $",
+                                           "KV.DEQUEUE none BLOCK 10"};
+    (void)state;
+    for (size_t i = 0; i < 60; i++) {
+        struct timespec from;
+        struct timespec to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        expect(c, "(nil)", commands[i % 3]);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        long us = (to.tv_sec - from.tv_sec) * 1000000 + (to.tv_nsec - from.tv_nsec) / 1000;
+        assert_true(us >= 10000);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
@@ -160,6 +178,7 @@ int main(void)
         TEST(it_is_served_before_the_next_command),
         TEST(many_are_served_before_the_next_command),
         TEST(what_waits_in_a_transaction_or_a_script_does_not_wait),
+        TEST(no_wait_is_shorter_than_it_says),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

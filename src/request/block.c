@@ -65,7 +65,8 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
         INVARIANT(!is_listed(c, env)); /* 2 */
         c->block.waiter = rq->waiter;
         c->block.end = BLOCK_GOES_ON;
-        c->block.deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
+        /* What now_ms rounds off would be missing: as in Redis, no wait is shorter than it says. */
+        c->block.deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms + 1;
         if (timeout_ms != 0) {
             treap_insert(&env->blocked.by_deadline, &c->block.by_deadline,
                          hash_bytes(slice_of(&c->id, sizeof c->id)));
