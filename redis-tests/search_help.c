@@ -12,7 +12,7 @@
 #include "client.h"
 #include "load_help.h"
 
-#define LIMIT_MS 15000
+#define LIMIT_MS 120000
 #define TEXT_BYTES 5000
 #define HITS_MAX 10000
 

@@ -271,7 +271,8 @@ static void what_is_written_is_read_by_the_next_command(void **state)
 static int start(void **state)
 {
     group_opens(&c, NULL);
-    server = testserver_start_with("--io-threads", "4", NULL);
+    /* All stays in memory, however long it takes to write it. */
+    server = testserver_start_with("--io-threads", "4", "--memtable-age", "100000000", NULL);
     return 0;
 }
 
