@@ -8,6 +8,8 @@
 #include "request/nodes.h"
 #include "request/table.h"
 
+#define READ_LONG_US 1000000 /* a read that waits longer is for no peer that has gone */
+
 /* ---- blocked commands ---- */
 
 static int64_t now_ms(void)
@@ -102,7 +104,8 @@ void client_drop_pending(struct client *c)
 
 bool client_waits_long(const struct client *c)
 {
-    return c->block.waiter != NULL || (c->run.pending != NULL && c->run.pending->is_long);
+    if (c->block.waiter != NULL || (c->run.pending != NULL && c->run.pending->is_long)) return true;
+    return c->run.reads_since_us != 0 && clock_mono_us() - c->run.reads_since_us >= READ_LONG_US;
 }
 
 void client_block_clear(struct client *c, struct env *env)

@@ -117,7 +117,8 @@ struct client_run {
     bool is_waiting;              /* its command is parked */
     bool closes_after_reply;      /* QUIT, or a protocol error */
     int64_t spent_us;             /* by its waiting command, in the runs it had so far */
-    int64_t follow_since_us;      /* monotonic: its command waits for following; 0 = none does */
+    int64_t reads_since_us;  /* monotonic: its command, which only reads, waits; 0 = it does not */
+    int64_t follow_since_us; /* monotonic: its command waits for following; 0 = none does */
     uint64_t seed;    /* of what the command under way draws at random, in all its runs; 0 = nothing
                     * yet */
     uint64_t depends; /* newest version that any of its replies depended on */

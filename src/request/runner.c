@@ -1,6 +1,7 @@
 /* runner: its states, how its client and environment are told of them, and what is given back. */
 #include "request/runner.h"
 
+#include "base/clock.h"
 #include "base/machine.h"
 #include "request/observe.h"
 
@@ -54,6 +55,7 @@ static void give_back(struct runner *r)
 {
     r->client->run.seed = 0;
     r->client->run.asked_user = 0;
+    r->client->run.reads_since_us = 0;
     if (r->waiter.keep_id == 0) return;
     struct backend *b = r->env->db->backend;
     backend_run_over(b, &r->waiter);
@@ -73,6 +75,9 @@ enum err runner_over(struct runner *r, struct request *rq, enum err result)
     INVARIANT(r->state == RUNNER_RUNNING);
     arena_reset(rq->arena);
     if (result == ERR_WAIT) {
+        int64_t *since = &r->client->run.reads_since_us;
+        bool reads = rq->command != NULL && (rq->command->flags & CMD_READ) != 0;
+        if (reads && *since == 0) *since = clock_mono_us();
         runner_park(r);
         return ERR_WAIT;
     }

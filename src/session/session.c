@@ -23,7 +23,6 @@
 #define BEHIND_KEEP_BYTES 4096
 #define TRIM_IDLE_MS 2000 /* then the buffers of a session are given back */
 #define END_LOOK_MS 300   /* between two looks whether a client has gone that none tells of */
-#define END_READ_MS 1000  /* a read that takes longer ends when its client has gone */
 #define ARENA_CHUNK_BYTES (64 * 1024)
 
 struct sessions *sessions_new(struct env *env, const struct session_options *options)
@@ -255,13 +254,10 @@ static void session_run(struct stream *s)
 {
     struct session *x = s->session;
     if (runner_is_parked(&x->runner)) return;
-    bool was_waiting = x->is_command_waiting;
-    /* That a command goes on is nothing that the client does. */
-    if (!was_waiting) s->link.active_ms = clock_wall_ms();
+    s->link.active_ms = clock_wall_ms();
     x->shared->env->now_us = clock_mono_us();
     session_run_all(x);
     if (s->session != x) return; /* the connection is another node's now */
-    if (was_waiting && !x->is_command_waiting) s->link.active_ms = clock_wall_ms();
     s->link.input_bytes = resp_reader_buffered(&x->reader);
 }
 
@@ -336,29 +332,17 @@ static const struct output_limit *session_output_limit(const struct stream *s)
     return client_subscriptions(&x->client) > 0 ? &o->output_pubsub : &o->output_normal;
 }
 
-/* A command that reads, such as a count over many entries. A client that has closed only its side
- * gets the replies of short ones. */
-static bool reads_for_long(const struct session *x, int64_t idle_ms)
+/* A command waits, and what came meanwhile, an end too, was seen or is left in the socket. */
+static bool hides_end(const struct session *x)
 {
-    if (idle_ms < END_READ_MS || x->argc == 0) return false;
-    const struct command *c = command_find(x->argv[0]);
-    return c != NULL && (c->flags & CMD_READ) != 0;
-}
-
-/* A blocked command, or a long script, whose client has sent more meanwhile: what is left in the
- * socket hides its end. And a long read, for which an end that was seen was too early. */
-static bool hides_end(const struct session *x, int64_t idle_ms)
-{
-    if (!runner_is_parked(&x->runner)) return false;
-    if (client_waits_long(&x->client)) return !stream_sees_end(x->stream);
-    return reads_for_long(x, idle_ms);
+    return runner_is_parked(&x->runner) && !stream_sees_end(x->stream);
 }
 
 /* Has its peer ended? Also when only its sending side has, as in Redis. */
-static bool is_abandoned(const struct session *x, int64_t idle_ms)
+static bool is_abandoned(const struct session *x)
 {
     struct pollfd p = {.fd = x->stream->link.fd, .events = POLLRDHUP};
-    return hides_end(x, idle_ms) && poll(&p, 1, 0) == 1;
+    return hides_end(x) && client_waits_long(&x->client) && poll(&p, 1, 0) == 1;
 }
 
 /* A client that does not log in must not keep a connection from others for ever. */
@@ -395,9 +379,7 @@ static int64_t sooner_ms(int64_t a, int64_t b)
 static int64_t due_ms(const struct session *x, int64_t now_ms, int64_t idle_ms)
 {
     const struct session_options *o = &x->shared->options;
-    int64_t due = hides_end(x, idle_ms) ? END_LOOK_MS : 0;
-    bool is_young = runner_is_parked(&x->runner) && idle_ms < END_READ_MS;
-    if (is_young) due = sooner_ms(due, END_READ_MS - idle_ms);
+    int64_t due = hides_end(x) ? END_LOOK_MS : 0;
     if (x->no_user_ms != 0)
         due = sooner_ms(due, x->no_user_ms + (int64_t)o->auth_s * 1000 + 1 - now_ms);
     if (can_trim(x) && idle_ms <= TRIM_IDLE_MS) due = sooner_ms(due, TRIM_IDLE_MS + 1 - idle_ms);
@@ -412,7 +394,7 @@ static int64_t session_check(struct stream *s, int64_t now_ms)
     const char *why = NULL;
     if (is_login_late(x, now_ms)) {
         why = "it has not said AUTH in time";
-    } else if (is_abandoned(x, idle_ms)) {
+    } else if (is_abandoned(x)) {
         why = "it went away while its command waited";
     } else if (!may_idle(x) && idle_ms > (int64_t)x->shared->options.idle_s * 1000) {
         why = "idle";
