@@ -184,8 +184,24 @@ static int compare(const void *a, const void *b)
     return slice_cmp((*x)->key, (*y)->key);
 }
 
+/* The first of the first `count` in `sorted` that is not before `key`. */
+static size_t sorted_seek(const struct overlay *o, size_t count, struct slice key)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_cmp(o->sorted[middle]->key, key) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /* Brings `sorted` up to date: what was written since is sorted by itself and merged in, so that
- * many scans between many writes do not sort everything each time. */
+ * many scans between many writes neither sort nor compare everything each time. */
 static void sort_new(struct overlay *o)
 {
     size_t fresh_count = o->count - o->sorted_count;
@@ -203,35 +219,22 @@ static void sort_new(struct overlay *o)
     memcpy(fresh, o->items + o->sorted_count, fresh_count * sizeof(struct written *));
     qsort(fresh, fresh_count, sizeof(struct written *), compare);
     size_t old = o->sorted_count;
-    for (size_t at = o->count; fresh_count > 0; at--) { /* from the end, in place */
-        bool is_old = old > 0 && compare(&o->sorted[old - 1], &fresh[fresh_count - 1]) > 0;
-        o->sorted[at - 1] = is_old ? o->sorted[--old] : fresh[--fresh_count];
+    for (size_t at = o->count; fresh_count > 0;) { /* from the end, in place */
+        size_t from = sorted_seek(o, old, fresh[fresh_count - 1]->key);
+        at -= old - from;
+        memmove(&o->sorted[at], &o->sorted[from], (old - from) * sizeof(struct written *));
+        old = from;
+        o->sorted[--at] = fresh[--fresh_count];
     }
     o->sorted_count = o->count;
-}
-
-/* The first in `sorted` that is not before `key`. */
-static size_t sorted_seek(const struct overlay *o, struct slice key)
-{
-    size_t low = 0;
-    size_t high = o->sorted_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (slice_cmp(o->sorted[middle]->key, key) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
 }
 
 size_t overlay_range(struct overlay *o, struct slice start, struct slice end,
                      struct written *const **out)
 {
     sort_new(o);
-    size_t low = sorted_seek(o, start);
-    size_t high = sorted_seek(o, end);
+    size_t low = sorted_seek(o, o->sorted_count, start);
+    size_t high = sorted_seek(o, o->sorted_count, end);
     *out = o->sorted_count > 0 ? o->sorted + low : NULL;
     return high > low ? high - low : 0;
 }
