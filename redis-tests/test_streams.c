@@ -283,7 +283,33 @@ static void what_is_removed_and_what_of_it_is_pending(void **state)
     expect(c, "-ERR Number of IDs must be a positive integer", "XDELEX s IDS 0 1-0");
     expect(c, "-ERR The `numids` parameter must match the number of arguments",
            "XDELEX s IDS 2 1-0");
-    expect(c, "-ERR*", "XDELEX s 1-0 2-0 3-0");
+    expect(c, "-ERR syntax error", "XDELEX s 1-0 2-0 3-0");
+    expect(c, "-ERR syntax error", "XDELEX s IDS 1 1-0 2-0");
+    expect(c, "9-0", "XADD s 9-0 f v");
+    expect(c, "[:1 :-1]", "XDELEX s DELREF IDS 2 9-0 9-0");
+}
+
+/* A command with a hundred ids, which are in no stream; good until the next call. */
+static const char *of_100_ids(const char *command)
+{
+    static char text[800];
+    size_t at = (size_t)sprintf(text, "%s IDS 100", command);
+    for (int i = 1; i <= 100; i++) at += (size_t)sprintf(text + at, " %d-0", i);
+    return text;
+}
+
+/* So much is looked at in one turn. */
+static void ids_and_groups_are_bounded_together(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 201; i++) expect(c, "+OK", "XGROUP CREATE s g%d $ MKSTREAM", i);
+    expect(c, "-LIMIT 100 ids and 201 groups are more than 20000 to look at; say fewer ids",
+           of_100_ids("XDELEX s ACKED"));
+    expect(c, ":1", "XGROUP DESTROY s g7");
+    expect(c, "[:-1 *]", of_100_ids("XDELEX s ACKED"));
+    expect(c, "+OK", "XGROUP CREATE s g7 $");
+    expect(c, "[:-1 *]", of_100_ids("XDELEX s KEEPREF")); /* no group is looked at */
+    expect(c, "[:-1 *]", of_100_ids("XACKDEL s g7"));
 }
 
 /* A copy has all of it, and is another stream. */
@@ -565,6 +591,7 @@ int main(void)
         TEST(claiming_goes_on_where_it_ended),
         TEST(what_is_made_again_begins_anew),
         TEST(what_is_removed_and_what_of_it_is_pending),
+        TEST(ids_and_groups_are_bounded_together),
         TEST(a_copy_has_its_groups),
         TEST(a_group_that_is_destroyed_is_in_no_copy),
         TEST(what_was_trimmed_is_not_met),

@@ -160,7 +160,9 @@ static const struct turns_row stream_rows[] = {
     ROW("xclaim", "the ids of 10,000, of which none is pending", "XCLAIM s g b 0 {10000 #-1 }"),
     ROW("xautoclaim", "5,000 pending", "XAUTOCLAIM s g b 0 - COUNT 5000"),
     ROW("xack", "10,000 ids, of which none is pending", "XACK s g {10000 #-1 }"),
-    ROW("xackdel", "5,000 pending", "XACKDEL s g ACKED IDS 5000 {5000 #-1 }"),
+    ROW("xackdel", "5,000 pending", "XACKDEL s g ACKED IDS 5000 {5000 #-1 }",
+        .before = "XGROUP SETID s g 0\nXGROUP DELCONSUMER s g a\n"
+                  "XREADGROUP GROUP g a COUNT 5000 STREAMS s >"),
     ROW("xdelex", "10,000 ids, of which none is there", "XDELEX s IDS 10000 {10000 #-9 }"),
     ROW("xgroup|delconsumer", "5,000 pending", "XGROUP DELCONSUMER s g b"),
     ROW("xinfo|stream", "FULL, 100,000 entries", "XINFO STREAM s FULL COUNT 0"),

@@ -60,27 +60,49 @@ struct xdelex {
     {                                                                                              \
         ARG_MANY(struct xdelex, ids, struct stream_id, "id", arg_kind_stream_id)                   \
     }
-ARGUMENTS_WITH(xdelex_arguments, struct xdelex, "key " IDS_WORDS, WITH(.refusal = IDS_MISMATCH),
-               ARG_KEY(struct xdelex, key, "key", 0), ARG_REFERENCES, ARG_IDS);
-ARGUMENTS_WITH(xackdel_arguments, struct xdelex, "key group " IDS_WORDS,
-               WITH(.refusal = IDS_MISMATCH), ARG_KEY(struct xdelex, key, "key", 0),
-               ARG_WORD(struct xdelex, group, "group"), ARG_REFERENCES, ARG_IDS,
-               ARG_FIXED(struct xdelex, acknowledges, 1));
+ARGUMENTS(xdelex_arguments, struct xdelex, "key " IDS_WORDS, ARG_KEY(struct xdelex, key, "key", 0),
+          ARG_REFERENCES, ARG_IDS);
+ARGUMENTS(xackdel_arguments, struct xdelex, "key group " IDS_WORDS,
+          ARG_KEY(struct xdelex, key, "key", 0), ARG_WORD(struct xdelex, group, "group"),
+          ARG_REFERENCES, ARG_IDS, ARG_FIXED(struct xdelex, acknowledges, 1));
 
-/* All groups of a stream. */
+#define LOOKS_MAX 20000 /* ids, times groups */
+
+/* Groups of a stream. */
 struct groups {
     struct stream_group *items;
     size_t count;
 };
 
-/* Whether a group has it pending, or is still to be delivered it. */
+/* Those that are looked at: of XACKDEL KEEPREF its own, of XDELEX KEEPREF none, else all. */
+static enum err read_groups(struct request *rq, struct collection *c, struct groups *out)
+{
+    const struct xdelex *a = rq->bound;
+    bool found = false;
+    enum err r = OK;
+    if (a->references != REFERENCES_KEPT) {
+        r = groups_list(c, &out->items, &out->count, &rq->error);
+    } else if (a->acknowledges) {
+        out->items = arena_alloc(c->view->arena, sizeof *out->items);
+        r = group_find(c, a->group, &found, out->items, &rq->error);
+        out->count = found;
+    }
+    if (r != OK || out->count == 0 || a->ids.count <= LOOKS_MAX / out->count) return r;
+    return error_set(&rq->error, ERR_LIMIT,
+                     "%zu ids and %zu groups are more than %d to look at; say fewer ids",
+                     a->ids.count, out->count, LOOKS_MAX);
+}
+
+/* Whether there is such an entry, and a group has it pending or is still to be delivered it. */
 static enum err is_referenced(struct collection *c, const struct groups *all, struct stream_id id,
                               bool *found, struct error *e)
 {
     struct stream_pending p;
-    enum err r = OK;
+    struct slice fields;
+    bool is_there = false;
+    enum err r = stream_find(c, id, &is_there, &fields, e);
     *found = false;
-    for (size_t i = 0; i < all->count && r == OK && !*found; i++) {
+    for (size_t i = 0; i < all->count && r == OK && is_there && !*found; i++) {
         struct stream_group *g = &all->items[i];
         *found = stream_id_order(g->last, id) < 0;
         if (!*found) r = pending_find(c, g, id, found, &p, e);
@@ -88,72 +110,57 @@ static enum err is_referenced(struct collection *c, const struct groups *all, st
     return r;
 }
 
-static enum err remove_references(struct request *rq, struct collection *c,
-                                  const struct groups *all, struct stream_id id)
-{
-    enum err r = OK;
-    for (size_t i = 0; i < all->count && r == OK; i++) {
-        int64_t count = 0;
-        r = stream_acknowledge(rq, c, &all->items[i], id, &count);
-        if (r == OK && count > 0) group_save(c, &all->items[i]);
-    }
-    return r;
-}
-
-/* *c is changed but not saved; *removed: the entry was there and is gone. */
-static enum err remove_one(struct request *rq, struct collection *c, const struct groups *all,
-                           struct stream_id id, int *outcome)
+/* What groups have pending of an id goes, where it is to; *outcome REMOVED: its entry is to go. */
+static enum err take_references(struct request *rq, struct collection *c, struct groups *all,
+                                struct stream_id id, int *outcome)
 {
     const struct xdelex *a = rq->bound;
+    int64_t count = 0;
     bool is_held = false;
-    bool removed = false;
     enum err r = OK;
-    if (a->references == ONLY_ACKNOWLEDGED) {
-        struct slice fields;
-        bool found = false;
-        r = stream_find(c, id, &found, &fields, &rq->error);
-        if (r == OK && found) r = is_referenced(c, all, id, &is_held, &rq->error);
+    *outcome = NOT_THERE;
+    for (size_t i = 0; i < all->count && r == OK && a->acknowledges; i++) {
+        struct stream_group *g = &all->items[i];
+        if (slice_eq(g->name, a->group)) r = stream_acknowledge(rq, c, g, id, &count);
     }
-    if (r == OK && !is_held) r = stream_remove(c, id, &removed, &rq->error);
-    if (r == OK && a->references == REFERENCES_REMOVED) r = remove_references(rq, c, all, id);
-    *outcome = is_held ? STILL_REFERENCED : removed ? REMOVED : NOT_THERE;
+    if (r != OK || (a->acknowledges && count == 0)) return r;
+    for (size_t i = 0; i < all->count && r == OK && a->references == REFERENCES_REMOVED; i++) {
+        r = stream_acknowledge(rq, c, &all->items[i], id, &count);
+    }
+    if (r == OK && a->references == ONLY_ACKNOWLEDGED) {
+        r = is_referenced(c, all, id, &is_held, &rq->error);
+    }
+    *outcome = is_held ? STILL_REFERENCED : REMOVED;
     return r;
 }
 
-/* The group among all: what one command does to it is seen by the next id. NULL = there is none. */
-static struct stream_group *named(const struct groups *all, struct slice name)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        if (slice_eq(all->items[i].name, name)) return &all->items[i];
-    }
-    return NULL;
-}
-
+/* All that is done to groups comes first: a walk to the next first entry between writes to groups
+ * would sort these again for each id. */
 static enum err xdelex_change(struct request *rq, struct view *v, void *arg)
 {
     struct xdelex *a = arg;
     struct collection c;
     struct groups all = {0};
-    uint64_t removed = 0;
+    uint64_t before = 0;
     a->outcomes = arena_alloc(rq->arena, a->ids.count * sizeof *a->outcomes);
     for (size_t i = 0; i < a->ids.count; i++) a->outcomes[i] = NOT_THERE;
     enum err r = stream_open(rq, v, a->key, &c);
-    if (r == OK && c.exists) r = groups_list(&c, &all.items, &all.count, &rq->error);
-    struct stream_group *g = a->acknowledges ? named(&all, a->group) : NULL;
-    if (r != OK || !c.exists || (a->acknowledges && g == NULL)) return r;
+    if (r != OK || !c.exists) return r;
+    before = c.head.count;
+    r = read_groups(rq, &c, &all);
     for (size_t i = 0; i < a->ids.count && r == OK; i++) {
-        struct stream_id id = a->ids.items[i];
-        int64_t acknowledged = 0;
-        if (g != NULL) r = stream_acknowledge(rq, &c, g, id, &acknowledged);
-        if (r == OK && g != NULL && acknowledged == 0) continue;
-        if (r == OK && acknowledged > 0) group_save(&c, g);
-        uint64_t before = c.head.count;
-        if (r == OK) r = remove_one(rq, &c, &all, id, &a->outcomes[i]);
-        removed += before - c.head.count;
-        /* One that is gone already was acknowledged all the same. */
-        if (g != NULL && a->outcomes[i] == NOT_THERE) a->outcomes[i] = REMOVED;
+        r = take_references(rq, &c, &all, a->ids.items[i], &a->outcomes[i]);
     }
-    return r == OK && removed > 0 ? elements_save_as(rq, &c, "xdel") : r;
+    bool is_kept = a->references != REFERENCES_REMOVED && !a->acknowledges;
+    for (size_t i = 0; i < all.count && r == OK && !is_kept; i++) group_save(&c, &all.items[i]);
+    for (size_t i = 0; i < a->ids.count && r == OK; i++) {
+        bool removed = false;
+        if (a->outcomes[i] != REMOVED) continue;
+        r = stream_remove(&c, a->ids.items[i], &removed, &rq->error);
+        /* One that had gone already was acknowledged all the same. */
+        if (!removed && !a->acknowledges) a->outcomes[i] = NOT_THERE;
+    }
+    return r == OK && c.head.count < before ? elements_save_as(rq, &c, "xdel") : r;
 }
 
 static enum err xdelex_run(struct request *rq)
