@@ -4,6 +4,7 @@
 #   tests/bench/deno.sh [rounds] [seconds for each]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/bench/release.sh
 rounds=${1:-3} seconds=${2:-2}
 deno=build/deno/node_modules/@deno/linux-x64-glibc/deno
 if [ ! -x "$deno" ]; then

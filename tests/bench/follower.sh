@@ -5,6 +5,7 @@
 
 set -u
 cd "$(dirname "$0")/../.." || exit 2
+. tests/bench/release.sh
 export LC_ALL=C
 . tests/postgres/server.sh
 . tests/postgres/cluster.sh

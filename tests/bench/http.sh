@@ -7,6 +7,7 @@
 # Needs wrk, h2load (nghttp2-client), nginx, curl, webdis, redis-server and redis-cli; servers listen on 127.0.0.1 alone and are stopped.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/bench/release.sh
 rounds=${1:-5} seconds=${2:-3} watchers=${3:-5000}
 for tool in wrk h2load nginx curl webdis redis-server redis-cli; do
     command -v "$tool" >/dev/null || { echo "http.sh: $tool is not installed" >&2; exit 1; }

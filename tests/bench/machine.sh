@@ -16,6 +16,7 @@
 # shellcheck disable=SC2034 # arrays go by their names
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/bench/release.sh
 only=${BENCH_ONLY:-cores times reads writes memory large list subscribers}
 read_keys=${BENCH_READ_KEYS:-10000 1000000 10000000}
 paced=build/release/tests/bench/bench_paced

@@ -5,6 +5,7 @@
 #   tests/bench/page.sh feed [minutes] [writes/s]   what the feed holds as time goes by
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/bench/release.sh
 what=${1:-open}
 if [ ! -d build/page/node_modules ]; then
     mkdir -p build/page && cp redis-tests/page/package.json build/page/

@@ -7,6 +7,7 @@
 # shellcheck disable=SC2034 # arrays go by their names
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/bench/release.sh
 sustained_s=${BENCH_SUSTAINED_S:-300}
 sustained_keys=${BENCH_SUSTAINED_KEYS:-10000000}
 only=${BENCH_ONLY:-set get atomic list script queue tls paced script-p99 embedded indexes search where find count-p99 memory sustained}

@@ -5,6 +5,7 @@
 # BENCH_ROUNDS (3) is how many rounds there are.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/bench/release.sh
 # Beside the repository's build, not in /tmp: that may be memory, and a sync must be one.
 dir=$(mktemp -d "$PWD/build/bench.XXXXXX")
 server=
