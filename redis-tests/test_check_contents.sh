@@ -235,14 +235,16 @@ planted "a lost table" 'copy: tupled.db: what is in it was not looked at, since 
     "DELETE FROM doc_2" "DROP TABLE doc_2"
 
 # ---- indexes: by_n is 1, by_mail (unique) 2, by_tags 3, words 4 ----
+# The rows of by_n that are planted anew are made of that of ["u",8]: which rows lie before it does not matter then.
+n8="FROM kv WHERE substr(k,1,8)=x'0000000C00000001' AND substr(k,-12)=x'02750021C020000000000000'"
 mail="substr(k,1,8)=x'0000000C00000002' AND substr(v,2)=x'$tuple'"
 planted "a lost row of an index" "indexes: kv, database 0, entry \\[\"u\",.*: it has no row in index 'by_n'" \
     "DELETE FROM kv WHERE $(row 0000000C00000001 60)"
 planted "... of an array's" "it has no row in index 'by_tags'" "DELETE FROM kv WHERE $(row 0000000C00000003 100)"
 planted "a row of an entry that is not there" "it is not there, but index 'by_n' has a row of it" \
-    "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-8)||x'C0FFFFFFFFFFFFFF' AS BLOB),ver,exp,v FROM kv WHERE $(row 0000000C00000001 99)"
+    "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-8)||x'C0FFFFFFFFFFFFFF' AS BLOB),ver,exp,v $n8"
 planted "a row of a value that the entry has not" "entry \\[\"u\",7\\]: index 'by_n' has a row of it for a value" \
-    "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-12)||x'$tuple' AS BLOB),ver,exp,v FROM kv WHERE $(row 0000000C00000001 99)"
+    "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-12)||x'$tuple' AS BLOB),ver,exp,v $n8"
 planted "a row of an index that was dropped" 'it is of an index that is not there' \
     "INSERT INTO kv VALUES(x'0000000C0000000515028001$tuple',1,0,x'00')"
 planted "a row of a unique index with another owner" "entry \\[\"u\",7\\]: its row in index 'by_mail' says something else" \

@@ -63,6 +63,9 @@ report() {
         return
     fi
     echo "FAIL  $1 ($2 passed, $3 failed$skip_text, $5 s)${6:+: $6}"
+    # First what failed: the whole, with what was good before it, may be long.
+    grep '^not ok' "$out" | sed 's/^/      /'
+    echo "      --- all of its output:"
     sed 's/^/      /' "$out"
 }
 
