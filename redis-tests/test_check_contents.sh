@@ -224,15 +224,17 @@ harmless "an expiry that a later write has left behind" "UPDATE counts SET bytes
     "INSERT INTO kv VALUES(x'000000020000000000000001$tuple',1,0,x'')"
 
 # ---- trees and tables ----
+# kept_text's tables have the number that was free when FLUSHDB was stored.
+other=$("$store_sql" "$good/tupled.db" "SELECT n FROM text WHERE d=3")
 planted "an index of SQLite that is another's" 'sqlite: sqlite: .*sqlite_autoindex_doc_1_1' \
     "PRAGMA writable_schema=ON" \
     "UPDATE sqlite_master SET rootpage=(SELECT sum(rootpage) FROM sqlite_master WHERE name IN
-     ('sqlite_autoindex_doc_1_1','sqlite_autoindex_doc_2_1'))-rootpage
-     WHERE name IN ('sqlite_autoindex_doc_1_1','sqlite_autoindex_doc_2_1')"
+     ('sqlite_autoindex_doc_1_1','sqlite_autoindex_doc_${other}_1'))-rootpage
+     WHERE name IN ('sqlite_autoindex_doc_1_1','sqlite_autoindex_doc_${other}_1')"
 planted "a table that is none of ours" 'there is a table extra, which is none of ours' \
     "CREATE TABLE extra(x)" "INSERT INTO extra VALUES(1)"
 planted "a lost table" 'copy: tupled.db: what is in it was not looked at, since a start would be refused' \
-    "DELETE FROM doc_2" "DROP TABLE doc_2"
+    "DELETE FROM doc_$other" "DROP TABLE doc_$other"
 
 # ---- indexes: by_n is 1, by_mail (unique) 2, by_tags 3, words 4 ----
 # The rows of by_n that are planted anew are made of that of ["u",8]: which rows lie before it does not matter then.
