@@ -1,6 +1,6 @@
 /* http: HTTP/1.1 from the other side, byte by byte, for tests. Every function fails the running
- * test when it cannot do what it says, and waits for 20 s at most. In requests and wanted texts '
- * stands for ", and in wanted texts * for anything (client.h).
+ * test when it cannot do what it says, and waits for a minute at most. In requests and wanted texts
+ * ' stands for ", and in wanted texts * for anything (client.h).
  */
 #ifndef REDIS_TESTS_HTTP_H
 #define REDIS_TESTS_HTTP_H

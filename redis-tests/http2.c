@@ -18,7 +18,7 @@
 
 #include "client.h"
 
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 #define HEADERS_MAX 200
 
 struct stream {

@@ -1,5 +1,5 @@
 /* http2: HTTP/2 from the other side, by nghttp2, for tests: requests side by side on a connection.
- * Every function fails the running test when it cannot do what it says, and waits for 20 s at most.
+ * Every function fails the running test when it cannot do what it says, within a minute at most.
  * In bodies and wanted texts ' stands for ", and in wanted texts * for anything (client.h).
  */
 #ifndef REDIS_TESTS_HTTP2_H

@@ -58,7 +58,7 @@ void load_use_disk(void);
 uint64_t load_version(const redisReply *r);
 /* The number of a field of INFO; fails the test when there is none. */
 long long load_info(redisContext *c, const char *field);
-/* Waits until it is `wanted`, a minute at most. */
+/* Waits until it is `wanted`, four minutes at most. */
 void load_wait_info(redisContext *c, const char *field, long long wanted);
 /* The sum of these figures of a queue ("ready leased") as they are at one moment: a message moves
  * from one to another at any time. Fails the test when there is no such figure. */

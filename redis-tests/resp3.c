@@ -14,7 +14,7 @@
 
 #include "client.h"
 
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 
 struct resp3 {
     int fd;

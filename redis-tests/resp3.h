@@ -16,7 +16,7 @@ struct resp3 *resp3_connect(const struct testserver *s);
 void resp3_close(struct resp3 *x); /* may be NULL */
 /* Sends a command, a hiredis format as in client.h, without waiting. */
 void resp3_say(struct resp3 *x, const char *format, ...);
-/* The text of what comes next; waits for 20 s at most. Good until the next call for x. */
+/* The text of what comes next; waits for a minute at most. Good until the next call for x. */
 const char *resp3_next(struct resp3 *x);
 /* Sends, and what comes next is returned. */
 const char *resp3_ask(struct resp3 *x, const char *format, ...);

@@ -337,14 +337,14 @@ send /v2/snapshot_read "$read_a1"
 same "a token is good after kill -9 and a start" "200 0a250a23" "$status ${bytes:0:8}"
 kept=("${headers[@]}")
 stop_server
-export TUPLED_TEST_TOKEN_MS=1000
+export TUPLED_TEST_TOKEN_MS=4000
 start_server --port "$port" --http-port "$http_port"
 opens '{"supportedVersions":[3]}' -H 'authorization: Bearer any'
 short=$(member token)
 headers=("${version[@]}" "${database[@]}" -H "authorization: Bearer $short" -H 'content-type: application/x-protobuf')
 send /v2/snapshot_read "$read_a1"
 same "a token is good for its time" "200 0a250a23" "$status ${bytes:0:8}"
-sleep 1.1
+sleep 4.1
 is_refused "and no longer" /v2/snapshot_read "$read_a1" 401 'Invalid access token.'
 headers=("${kept[@]}")
 send /v2/snapshot_read "$read_a1"
@@ -354,12 +354,12 @@ is_refused "but not when its user has changed" /v2/snapshot_read "$read_a1" 401 
 stop_server
 rm -rf "$scratch/data"
 
-export TUPLED_TEST_TOKEN_MS=700
+export TUPLED_TEST_TOKEN_MS=4000
 start_server --port "$port" --http-port "$http_port"
 opens '{"supportedVersions":[3]}'
 headers=("${version[@]}" -H "authorization: Bearer $(member token)")
 answered "a token is good for its time" /v2/snapshot_read '' 20014001
-sleep 0.8
+sleep 4.1
 is_refused "and not longer" /v2/snapshot_read '' 401 'Invalid access token.'
 stop_server
 finish

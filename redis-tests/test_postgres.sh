@@ -71,7 +71,10 @@ count_up() {
 }
 count_up 2>/dev/null &
 counter=$!
-sleep 1
+for ((i = 0; i < 600; i++)); do
+    [ "$(cat "$scratch/acknowledged" 2>/dev/null || echo 0)" -gt 20 ] 2>/dev/null && break
+    sleep 0.05
+done
 begin=$(ms)
 node_signal 1 -KILL
 check "the other follows" node_ready 2

@@ -11,7 +11,8 @@ if ! pg_can; then
     finish
 fi
 export NODE_BIN=$PWD/build/asan/tupled
-options=(--lease 600 --postgresql-durability provider --leader-wait 10000 --io-threads 4)
+# A lease that lasts on a machine under load: one that ends is another leader, and the nodes are told apart by that.
+options=(--lease 3000 --postgresql-durability provider --leader-wait 30000 --io-threads 4)
 
 http() { # node, words of curl
     local port
@@ -198,7 +199,7 @@ node_signal 1 -KILL
 begin=$(date +%s%N)
 same "a command waits for the next leader" 5001 "$(node 3 INCR n)"
 took=$((($(date +%s%N) - begin) / 1000000))
-check "... not for long ($took ms)" test "$took" -lt 5000
+check "... not for long ($took ms)" test "$took" -lt 20000
 check "what was passed on to the old one has ended" ended
 exec 3>&-
 node_gone 1
