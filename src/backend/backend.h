@@ -118,15 +118,50 @@ struct batch {
     int64_t time_ms;             /* transaction time */
 };
 
+/* Where rows that are asked for by their keys come from. */
+struct row_source {
+    struct arena *arena; /* of the keys */
+    /* The entry of a key that is empty is absent. OK, ERR_WAIT: ask again for the same, or another
+     * error. */
+    enum err (*get)(const struct row_source *from, const struct slice *keys, size_t count,
+                    struct entry *out, struct error *e);
+    void *arg;
+};
+#define ROW_SOURCE_MAX 32 /* rows in one call */
+
 /* Which rows a scan returns, judged by their values. Embedded in its owner; the scan keeps a
  * reference as long as any thread may look. */
 struct row_filter {
     size_t passes; /* over a value that a look at it takes, at most */
     /* Any thread, several at once. */
     bool (*matches)(const struct row_filter *f, struct slice value);
+    /* Of a value that does not say it all (asks: a hash with rows of its own) `matches` says yes,
+     * and `judge` what it is, by rows that it asks `from` for. A scan of the backend returns it,
+     * and has to be with values; the engine's decides. NULL: there is no such value. OK, ERR_WAIT,
+     * ERR_LIMIT, ERR_CORRUPT. */
+    bool (*asks)(struct slice value);
+    enum err (*judge)(const struct row_filter *f, struct slice key, struct slice value,
+                      const struct row_source *from, bool *matches, struct error *e);
     void (*ref)(struct row_filter *f); /* loop thread */
     void (*unref)(struct row_filter *f);
 };
+
+static inline bool row_filter_asks(const struct row_filter *f, struct slice value)
+{
+    return f->judge != NULL && f->asks(value);
+}
+
+/* Does the entry match? As `judge`. */
+static inline enum err row_filter_decide(const struct row_filter *f, struct slice key,
+                                         struct slice value, const struct row_source *from,
+                                         bool *matches, struct error *e)
+{
+    if (!row_filter_asks(f, value)) {
+        *matches = f->matches(f, value);
+        return OK;
+    }
+    return f->judge(f, key, value, from, matches, e);
+}
 
 /* The work of a look at a value: bytes that are passed over, some 250 in a microsecond. */
 static inline uint64_t row_filter_work(const struct row_filter *f, struct slice value)
@@ -314,6 +349,9 @@ enum err backend_scan_next(struct scan *s, struct slice *key, struct entry *out,
  * ERR_WAIT: `w` will be woken, ask again for the same. */
 enum err backend_scan_load(struct scan *s, const struct slice *keys, size_t count,
                            struct entry *out, struct waiter *w, struct error *e);
+/* The same of rows that a filter wants of an entry which was loaded, or returned. */
+enum err backend_scan_load_rows(struct scan *s, const struct slice *keys, size_t count,
+                                struct entry *out, struct waiter *w, struct error *e);
 /* The last key that it has passed, whether it was returned or not; len 0 = none. Borrowed as a row
  * is. */
 struct slice backend_scan_place(const struct scan *s);

@@ -9,7 +9,8 @@
 #define LAYERS_MAX 64
 
 struct lookup;
-struct look; /* scan_look.c */
+#define SCAN_LOOKUPS 2 /* of entries; of rows for a filter */
+struct look;           /* scan_look.c */
 
 enum scan_state { SCAN_FRESH, SCAN_PINNED, SCAN_FETCHING };
 
@@ -48,7 +49,7 @@ struct scan {
     enum err fetch_result;
     struct error fetch_error;
     struct waiter_list waiters;
-    struct lookup *lookup; /* owned; NULL = no entry was asked for yet */
+    struct lookup *lookups[SCAN_LOOKUPS]; /* owned; NULL = nothing was asked for yet */
 };
 
 /* scan.c: the only place where its state changes. */

@@ -19,11 +19,22 @@ struct lookup {
     struct error error;
 };
 
+/* What is asked for: entries, or rows that a filter wants of one of them. Both are kept, so that
+ * neither waits for what the other has driven out. */
+struct scan_keys {
+    const struct slice *items;
+    size_t count;
+    bool is_for_filter;
+};
+
 void scan_lookup_free(struct scan *s)
 {
-    if (s->lookup == NULL) return;
-    arena_fini(&s->lookup->arena);
-    mem_free(s->lookup);
+    for (size_t i = 0; i < SCAN_LOOKUPS; i++) {
+        struct lookup *u = s->lookups[i];
+        if (u == NULL) continue;
+        arena_fini(&u->arena);
+        mem_free(u);
+    }
 }
 
 /* True when a memtable, or a flush, decides. */
@@ -64,16 +75,19 @@ static void lookup_done(struct job *job)
     if (s->is_closed) scan_free(s);
 }
 
-static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t count,
-                             struct waiter *w, struct error *e)
+static enum err lookup_begin(struct scan *s, const struct scan_keys *asked, struct waiter *w,
+                             struct error *e)
 {
+    struct lookup **place = &s->lookups[asked->is_for_filter];
+    const struct slice *keys = asked->items;
+    size_t count = asked->count;
     enum err r = backend_scan_pause(s, e);
     if (r != OK) return r;
-    if (s->lookup == NULL) {
-        s->lookup = mem_new(sizeof *s->lookup);
-        arena_init(&s->lookup->arena, ARENA_BYTES);
+    if (*place == NULL) {
+        *place = mem_new(sizeof **place);
+        arena_init(&(*place)->arena, ARENA_BYTES);
     }
-    struct lookup *u = s->lookup;
+    struct lookup *u = *place;
     arena_reset(&u->arena);
     u->scan = s;
     u->job = (struct job){.run = lookup_run, .done = lookup_done};
@@ -95,40 +109,55 @@ static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t co
 
 /* What the lookup brought, put between what the memtables know. It stays until something else is
  * asked for: who asks again after another wait finds it. False: it is of other keys. */
-static bool hand_out(struct scan *s, const struct slice *keys, size_t count, struct entry *out)
+static bool hand_out(struct scan *s, const struct scan_keys *asked, struct entry *out)
 {
-    const struct lookup *u = s->lookup;
+    const struct lookup *u = s->lookups[asked->is_for_filter];
     size_t at = 0;
     if (u == NULL || !u->is_done) return false;
-    for (size_t i = 0; i < count; i++) {
-        if (from_memory(s, keys[i], &out[i])) continue;
-        if (at == u->count || !slice_eq(u->keys[at], keys[i])) return false;
+    for (size_t i = 0; i < asked->count; i++) {
+        if (from_memory(s, asked->items[i], &out[i])) continue;
+        if (at == u->count || !slice_eq(u->keys[at], asked->items[i])) return false;
         out[i] = u->entries[at++];
     }
     return true;
 }
 
-enum err backend_scan_load(struct scan *s, const struct slice *keys, size_t count,
-                           struct entry *out, struct waiter *w, struct error *e)
+static enum err load(struct scan *s, const struct scan_keys *asked, struct entry *out,
+                     struct waiter *w, struct error *e)
 {
+    struct lookup *u = s->lookups[asked->is_for_filter];
     depends_raise(&s->depends, s->flushed);
     if (s->state == SCAN_FETCHING) {
         waiter_add(&s->waiters, w);
         return error_set(e, ERR_WAIT, "entries are being read");
     }
-    if (s->lookup != NULL && s->lookup->is_done && s->lookup->result != OK) {
-        s->lookup->is_done = false;
-        *e = s->lookup->error;
-        return s->lookup->result;
+    if (u != NULL && u->is_done && u->result != OK) {
+        u->is_done = false;
+        *e = u->error;
+        return u->result;
     }
-    if (hand_out(s, keys, count, out)) return OK;
-    for (size_t i = 0; i < count; i++) {
-        if (from_memory(s, keys[i], &out[i])) continue;
+    if (hand_out(s, asked, out)) return OK;
+    for (size_t i = 0; i < asked->count; i++) {
+        if (from_memory(s, asked->items[i], &out[i])) continue;
         /* Within its first turn the newest state is what it sees. */
         enum err r = ERR_WAIT;
-        if (s->state == SCAN_FRESH) r = pipeline_load_now(s->pipeline, keys[i], &out[i], e);
+        if (s->state == SCAN_FRESH) r = pipeline_load_now(s->pipeline, asked->items[i], &out[i], e);
         if (r == OK) continue;
-        return r == ERR_WAIT ? lookup_begin(s, keys, count, w, e) : r;
+        return r == ERR_WAIT ? lookup_begin(s, asked, w, e) : r;
     }
     return OK;
+}
+
+enum err backend_scan_load(struct scan *s, const struct slice *keys, size_t count,
+                           struct entry *out, struct waiter *w, struct error *e)
+{
+    struct scan_keys asked = {.items = keys, .count = count};
+    return load(s, &asked, out, w, e);
+}
+
+enum err backend_scan_load_rows(struct scan *s, const struct slice *keys, size_t count,
+                                struct entry *out, struct waiter *w, struct error *e)
+{
+    struct scan_keys asked = {.items = keys, .count = count, .is_for_filter = true};
+    return load(s, &asked, out, w, e);
 }

@@ -42,6 +42,13 @@ struct element {
     int64_t expiry_ms;  /* of a field; 0 = never */
 };
 
+/* Some of a hash's fields; one whose data is NULL is passed over. */
+#define FIELD_NAMES_MAX 32
+struct field_names {
+    const struct slice *items;
+    size_t count; /* at most FIELD_NAMES_MAX */
+};
+
 /* A stream is always spread, and stays when it has no entry. */
 struct stream_head {
     struct stream_id last, first, deleted; /* zeros: none */

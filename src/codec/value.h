@@ -18,6 +18,7 @@ enum value_ext {
     EXT_BIGINT = 0x42,
     EXT_COLLECTION = 0x43, /* a hash, list, ...: codec/collection.h; only the server makes it */
     EXT_ERROR = 0x45,
+    EXT_FIELD = 0x46, /* codec/field.h: for filters, never stored */
     EXT_ID = 0x49,
     EXT_MAP = 0x4d,
     EXT_REF = 0x50,

@@ -39,6 +39,7 @@ enum space {
     /* Of hashes, lists, sets, sorted sets and streams; collection/rows.h says what is in them. */
     SPACE_ELEMENT = 15,
     SPACE_COLLECTION = 16,
+    SPACE_HASH_TEXT = 17, /* of the indexes; the backend reads it: BACKEND_SPACE_HASH_TEXT */
     SPACE_END,
 };
 
@@ -272,6 +273,14 @@ ERR_MUST_USE enum err engine_scan_next(struct engine_scan *s, struct slice *key,
 ERR_MUST_USE enum err engine_scan_load(struct engine_scan *s, const struct slice *keys,
                                        size_t count, struct entry *out, struct waiter *w,
                                        struct error *e);
+/* Does the entry match, by rows as the scan sees them (row_filter_decide)? ERR_WAIT: ask again for
+ * the same. What engine_scan_next returns matches. */
+struct row_look {
+    struct slice key, value;
+    bool matches; /* result */
+};
+ERR_MUST_USE enum err engine_scan_matches(struct engine_scan *s, const struct row_filter *f,
+                                          struct row_look *look, struct waiter *w, struct error *e);
 ERR_MUST_USE enum err engine_scan_pause(struct engine_scan *s, struct error *e);
 /* As backend_scan_place, of one without an overlay. */
 struct slice engine_scan_place(const struct engine_scan *s);

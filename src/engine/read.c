@@ -1,9 +1,11 @@
 /* read: single entries and ranges, over what a transaction has written. */
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "codec/key.h"
 #include "engine/overlay.h"
 
 #define EXPIRED_SKIPS_MAX 4096 /* expired rows passed over in one call before others get a turn */
+#define REFUSED_MAX 64         /* rows that a filter refused after a second look; likewise */
 #define NAMED_BYTES_MAX 120    /* of a key, in an error */
 
 /* A damaged entry is named by its key. */
@@ -52,7 +54,13 @@ struct engine_scan {
     struct scan *scan; /* NULL: the database was flushed by the overlay, or the range is new */
     int64_t now_ms;
     bool is_undivided, is_reverse;
-    const struct row_filter *filter; /* for the overlay's rows; borrowed for the turn */
+    const struct row_filter *filter; /* borrowed for the turn; the backend's scan has a reference */
+    /* A row that the filter is being asked about again: copied, as other rows are read for it. */
+    bool has_held;
+    struct buf held_key, held_value;
+    struct entry held;
+    unsigned refused; /* rows in a row */
+    uint64_t depends; /* of rows that the filter asked for */
     /* Merged into it: what the overlay wrote in the range, in order. */
     struct overlay *overlay;
     size_t *work_left;          /* may be NULL */
@@ -71,7 +79,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     s->now_ms = o != NULL ? o->now_ms : engine_time_ms(g);
     s->is_undivided = range->is_undivided;
     s->is_reverse = range->is_reverse;
-    s->filter = o != NULL ? range->filter : NULL;
+    s->filter = range->filter;
     s->overlay = o;
     s->work_left = o != NULL ? &o->work_left : range->work_left;
     enum err r = OK;
@@ -83,6 +91,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     if (!range->is_new && (o == NULL || !overlay_is_flushed(o, key_database(range->start)))) {
         struct scan_range below = *range;
         below.work_left = s->work_left;
+        below.with_values = below.with_values || (s->filter != NULL && s->filter->judge != NULL);
         r = backend_scan_open(g->backend, &below, &s->scan, e);
     }
     if (r != OK) {
@@ -162,25 +171,146 @@ static enum err scan_merge(struct engine_scan *s, struct slice *key, struct entr
     }
 }
 
-enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
-                          struct waiter *w, struct error *e)
+static enum err scan_row(struct engine_scan *s, struct slice *key, struct entry *out,
+                         struct waiter *w, struct error *e)
 {
     if (s->overlay == NULL) return scan_live_row(s, key, out, w, e);
     if (!work_take(s->work_left)) return too_many(e);
     return scan_merge(s, key, out, w, e);
 }
 
-enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_t count,
+/* Those that have expired are not there. */
+static void drop_expired(const struct engine_scan *s, struct entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].exists && engine_is_expired(&entries[i], s->now_ms)) {
+            entries[i].exists = false;
+        }
+    }
+}
+
+/* A row of a collection that this transaction has spread: what it did not write of it is not there,
+ * and must not be asked for, as another attempt has another incarnation. */
+static bool is_made_here(const struct engine_scan *s, struct slice key)
+{
+    return key_space(key) == SPACE_ELEMENT && key.len >= KEY_HEAD_BYTES + sizeof(uint64_t) &&
+           get_u64(key.data + KEY_HEAD_BYTES) == engine_overlay_version(s->overlay);
+}
+
+static enum err load_over(struct engine_scan *s, const struct slice *keys, size_t count,
                           struct entry *out, struct waiter *w, struct error *e)
 {
     enum err r = OK;
-    for (size_t i = 0; i < count && r == OK && s->overlay != NULL; i++) {
+    for (size_t i = 0; i < count && r == OK; i++) {
+        const struct written *own = overlay_find(s->overlay, keys[i]);
+        out[i] = (struct entry){0};
+        if (own == NULL && is_made_here(s, keys[i])) continue;
         r = engine_get(s->overlay->engine, s->overlay, keys[i], &out[i], w, e);
     }
-    if (s->overlay != NULL || s->scan == NULL) return r;
-    r = backend_scan_load(s->scan, keys, count, out, w, e);
-    for (size_t i = 0; i < count && r == OK; i++) {
-        if (out[i].exists && engine_is_expired(&out[i], s->now_ms)) out[i].exists = false;
+    return r;
+}
+
+enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_t count,
+                          struct entry *out, struct waiter *w, struct error *e)
+{
+    if (s->overlay != NULL) return load_over(s, keys, count, out, w, e);
+    if (s->scan == NULL) return OK;
+    enum err r = backend_scan_load(s->scan, keys, count, out, w, e);
+    if (r == OK) drop_expired(s, out, count);
+    return r;
+}
+
+/* ---- with a filter that asks for more ---- */
+
+struct asked {
+    struct engine_scan *scan;
+    struct waiter *waiter;
+};
+
+static enum err rows_of_scan(const struct row_source *from, const struct slice *keys, size_t count,
+                             struct entry *out, struct error *e)
+{
+    const struct asked *a = from->arg;
+    struct slice wanted[ROW_SOURCE_MAX];
+    struct entry found[ROW_SOURCE_MAX];
+    size_t places[ROW_SOURCE_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (struct entry){0};
+        if (keys[i].len == 0) continue;
+        places[n] = i;
+        wanted[n++] = keys[i];
+    }
+    struct engine_scan *s = a->scan;
+    enum err r = s->overlay != NULL
+                     ? load_over(s, wanted, n, found, a->waiter, e)
+                     : backend_scan_load_rows(s->scan, wanted, n, found, a->waiter, e);
+    if (r != OK) return r;
+    drop_expired(s, found, n);
+    for (size_t i = 0; i < n; i++) {
+        depends_raise(&s->depends, found[i].depends);
+        out[places[i]] = found[i];
+    }
+    return OK;
+}
+
+enum err engine_scan_matches(struct engine_scan *s, const struct row_filter *f,
+                             struct row_look *look, struct waiter *w, struct error *e)
+{
+    struct arena arena;
+    struct asked asked = {.scan = s, .waiter = w};
+    struct row_source from = {.arena = &arena, .get = rows_of_scan, .arg = &asked};
+    arena_init(&arena, 1024);
+    enum err r = row_filter_decide(f, look->key, look->value, &from, &look->matches, e);
+    arena_fini(&arena);
+    return r;
+}
+
+static void hold(struct engine_scan *s, struct slice key, const struct entry *row)
+{
+    buf_clear(&s->held_key, SIZE_MAX);
+    buf_clear(&s->held_value, SIZE_MAX);
+    buf_append(&s->held_key, key.data, key.len);
+    buf_append(&s->held_value, row->value.data, row->value.len);
+    buf_require(&s->held_key);
+    buf_require(&s->held_value);
+    s->held = *row;
+    s->held.value = buf_slice(&s->held_value);
+    s->has_held = true;
+}
+
+/* Long without a row that matches: others get a turn. */
+static enum err refused_one(struct engine_scan *s, struct waiter *w, struct error *e)
+{
+    if (s->is_undivided || ++s->refused < REFUSED_MAX) return OK;
+    s->refused = 0;
+    enum err r = engine_scan_pause(s, e);
+    if (r != OK) return r;
+    backend_yield(s->backend, w);
+    return error_set(e, ERR_WAIT, "a long scan lets others run");
+}
+
+enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
+                          struct waiter *w, struct error *e)
+{
+    const struct row_filter *f = s->filter;
+    enum err r = OK;
+    struct row_look look = {.matches = false};
+    while (!look.matches && r == OK) {
+        if (!s->has_held) {
+            r = scan_row(s, key, out, w, e);
+            if (r != OK || key->len == 0 || f == NULL) return r;
+            if (!row_filter_asks(f, out->value)) return OK;
+            hold(s, *key, out);
+        }
+        *key = look.key = buf_slice(&s->held_key);
+        *out = s->held;
+        look.value = out->value;
+        r = engine_scan_matches(s, f, &look, w, e);
+        if (r != OK) return r;
+        s->has_held = false;
+        if (look.matches) s->refused = 0;
+        if (!look.matches) r = refused_one(s, w, e);
     }
     return r;
 }
@@ -197,12 +327,15 @@ struct slice engine_scan_place(const struct engine_scan *s)
 
 uint64_t engine_scan_depends(const struct engine_scan *s)
 {
-    return s->scan == NULL ? 0 : backend_scan_depends(s->scan);
+    uint64_t below = s->scan == NULL ? 0 : backend_scan_depends(s->scan);
+    return below > s->depends ? below : s->depends;
 }
 
 void engine_scan_close(struct engine_scan *s)
 {
     if (s == NULL) return;
     if (s->scan != NULL) backend_scan_close(s->scan);
+    buf_fini(&s->held_key);
+    buf_fini(&s->held_value);
     mem_free(s);
 }

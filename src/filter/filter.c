@@ -47,6 +47,30 @@ static enum truth test_node(const struct node *node, struct slice value)
     return sum;
 }
 
+static void collect_names(const struct node *node, struct slice *names, size_t max, size_t *count)
+{
+    struct slice name;
+    if (node->kind != NODE_FIELD) {
+        for (const struct node *child = node->children; child != NULL; child = child->next) {
+            collect_names(child, names, max, count);
+        }
+        return;
+    }
+    if (!path_first_name(node->path, &name)) return;
+    for (size_t i = 0; i < *count && i < max; i++) {
+        if (slice_eq(names[i], name)) return;
+    }
+    if (*count < max) names[*count] = name;
+    ++*count;
+}
+
+size_t filter_names(const struct filter *f, struct slice *names, size_t max)
+{
+    size_t count = 0;
+    collect_names(f->root, names, max, &count);
+    return count;
+}
+
 size_t filter_conditions(const struct filter *f)
 {
     return f->conditions;

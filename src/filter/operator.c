@@ -21,12 +21,17 @@ static enum truth test_in(const struct condition *c, const struct stored *s)
     if (c->set.count == 0 && !c->set.has_null) return IS_FALSE;
     if (is_nothing(s)) return c->set.has_null ? IS_TRUE : IS_UNKNOWN;
     if (s->kind == STORED_REF) return IS_UNKNOWN;
-    return truth_of(literal_set_has(&c->set, s));
+    struct stored number;
+    bool has = literal_set_has(&c->set, s) ||
+               (stored_number_of(s, &number) && literal_set_has(&c->set, &number));
+    return truth_of(has);
 }
 
 static enum truth test_bound(const struct bound *b, unsigned accepts, const struct stored *s)
 {
     int order = 0;
+    struct stored number;
+    if (stored_is_number(b->value.kind) && stored_number_of(s, &number)) s = &number;
     if (stored_is_same_type(b->value.kind, s->kind) && stored_is_scalar(s->kind)) {
         order = stored_compare(s, &b->value);
     } else if (b->is_now && s->kind == STORED_DATE) {

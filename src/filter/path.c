@@ -244,6 +244,18 @@ static void look_through(struct slice *value)
     }
 }
 
+bool path_first_name(const struct path *p, struct slice *name)
+{
+    if (p->step_count == 0 || p->steps[0].kind != STEP_NAME) return false;
+    *name = p->steps[0].name;
+    return true;
+}
+
+bool path_is_name(const struct path *p, struct slice *name)
+{
+    return p->step_count == 1 && path_first_name(p, name);
+}
+
 bool path_find(const struct path *p, struct slice value, struct slice *found)
 {
     const uint8_t *end = NULL;

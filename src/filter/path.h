@@ -25,6 +25,10 @@ ERR_MUST_USE enum err path_compile(struct slice text, struct arena *arena, const
                                    struct error *e);
 /* As it was given. */
 struct slice path_text(const struct path *p);
+/* The name that it begins with, borrowed from the path. False: it begins with none. */
+bool path_first_name(const struct path *p, struct slice *name);
+/* Is it one name and nothing else? Then *name is that, borrowed from the path. */
+bool path_is_name(const struct path *p, struct slice *name);
 /* `value` has passed value_check. True: *found is the encoded value there, borrowed from `value`.
  */
 bool path_find(const struct path *p, struct slice value, struct slice *found);

@@ -89,6 +89,27 @@ static const uint8_t *read_shared(struct stored *s, struct slice payload)
     return stored_read(at, end, s);
 }
 
+/* A string, and the same as a number. */
+static const uint8_t *read_field(struct stored *s, struct slice body, const uint8_t *next)
+{
+    const uint8_t *at = body.data;
+    struct pack_item text;
+    bool is_good = pack_read(&at, next, &text) == PACK_OK && text.type == PACK_STR;
+    if (!is_good) return read_bad(s, next);
+    s->kind = STORED_STRING;
+    s->body = text.body;
+    s->count = (uint32_t)(next - at);
+    return next;
+}
+
+bool stored_number_of(const struct stored *s, struct stored *number)
+{
+    if (s->kind != STORED_STRING || s->count == 0) return false;
+    const uint8_t *at = s->body.data + s->body.len;
+    (void)stored_read(at, at + s->count, number);
+    return stored_is_number(number->kind);
+}
+
 static const uint8_t *read_ext(struct stored *s, const struct pack_item *item, const uint8_t *next)
 {
     struct slice body = item->body;
@@ -111,6 +132,7 @@ static const uint8_t *read_ext(struct stored *s, const struct pack_item *item, c
     case EXT_ERROR: return read_container(s, STORED_ERROR, body);
     case EXT_REGEXP: return read_container(s, STORED_REGEXP, body);
     case EXT_ID: return read_shared(s, body);
+    case EXT_FIELD: return read_field(s, body, next);
     default:
         (void)read_bad(s, next);
         if (pack_read(&at, next, &id) == PACK_OK && id.type == PACK_UINT) s->u = id.u;

@@ -18,7 +18,7 @@ enum stored_kind {
     STORED_INTEGER, /* u, is_negative: any number, bigint or u64 that is an integer below 2^64 */
     STORED_DOUBLE,  /* d: any other number but NaN */
     STORED_BIGINT,  /* body: any other bigint, minimal two's complement */
-    STORED_STRING,  /* body */
+    STORED_STRING,  /* body; of a hash's field (EXT_FIELD) `count` bytes of its number after that */
     STORED_BYTES,   /* body */
     STORED_DATE,    /* ms */
     STORED_NAN,
@@ -52,6 +52,9 @@ struct stored {
 const uint8_t *stored_read(const uint8_t *at, const uint8_t *end, struct stored *s);
 
 const uint8_t *stored_skip_slow(const uint8_t *at, const uint8_t *end);
+
+/* The number that the text of a hash's field is too; false: it is no such text. */
+bool stored_number_of(const struct stored *s, struct stored *number);
 
 /* Past the value at `at`, whatever is in it. */
 static inline const uint8_t *stored_skip(const uint8_t *at, const uint8_t *end)

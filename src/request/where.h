@@ -7,6 +7,9 @@
 /* The filter of the JSON text, with transaction time for $now. The caller has one reference; scans
  * take their own. */
 ERR_MUST_USE enum err arg_where(struct request *rq, struct slice json, struct row_filter **out);
+/* Does the entry match, as things are now? */
+ERR_MUST_USE enum err where_now(struct request *rq, const struct row_filter *f, struct slice key,
+                                struct slice value, bool *matches);
 void where_unref(struct row_filter *f); /* may be NULL */
 
 #endif

@@ -142,7 +142,9 @@ static enum err look_at(struct request *rq, struct find *k, const struct index *
         enum err r = row_filter_check(where, entry->value, ROW_LOOP_WORK_MAX, &rq->error);
         if (r != OK) return r;
         k->work += row_filter_work(where, entry->value);
-        if (!where->matches(where, entry->value)) return OK;
+        struct row_look look = {.key = k->owners[i], .value = entry->value};
+        r = engine_scan_matches(k->scan, where, &look, rq->waiter, &rq->error);
+        if (r != OK || !look.matches) return r;
     }
     *is_wanted = !row->is_multi || index_row_leads(x, k->owners[i], entry->value, row->key, &range);
     return OK;

@@ -216,7 +216,9 @@ static enum err look_again(struct request *rq, const struct delrange *d, struct 
 {
     struct entry entry;
     enum err r = request_get(rq, key, &entry);
-    if (r != OK || !entry.exists || !d->where->matches(d->where, entry.value)) return r;
+    bool matches = false;
+    if (r == OK && entry.exists) r = where_now(rq, d->where, key, entry.value, &matches);
+    if (r != OK || !matches) return r;
     t->ops[t->count++] = (struct op){.kind = OP_DELETE, .key = arena_copy(rq->arena, key)};
     return OK;
 }
