@@ -347,10 +347,11 @@ static void definitions_are_checked(void **state)
     expect(c, "-ERR there is no index 'nope'", "KV.INDEX INFO nope");
     expect(c, "-ERR index 'i' is for values: use KV.FIND", "KV.SEARCH i word");
     expect(c, ":0", "KV.INDEX DROP nope");
-    expect(c,
-           "[name i type value prefix ['k'] paths [a] unique :0 state ready percent :100 error "
-           "(nil)]",
-           "KV.INDEX INFO i");
+    expect(
+        c,
+        "[name i type value prefix ['k'] hashes (nil) paths [a] unique :0 state ready percent :100 error "
+        "(nil)]",
+        "KV.INDEX INFO i");
     for (int i = 1; i < 64; i++) expect(c, "+OK", "KV.INDEX CREATE x%d PREFIX ['k'] ON 1 a", i);
     expect(c, "-LIMIT a database has at most 64 indexes", "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
     empty();

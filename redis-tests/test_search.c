@@ -352,7 +352,7 @@ static void tokenizers_say_what_a_word_is(void **state)
         for (int n = 0; n < 4; n++) finds(c, rows[i].wanted[n], "i%d %s", n, rows[i].query);
     }
     expect(c, "*[t] tokenize unicode61 state ready percent :100 error (nil)]", "KV.INDEX INFO i0");
-    expect(c, "[name i3 type text prefix ['b'] paths [t] tokenize trigram state *",
+    expect(c, "[name i3 type text prefix ['b'] hashes (nil) paths [t] tokenize trigram state *",
            "KV.INDEX INFO i3");
 }
 /* One folding for what is stored and for what is asked (docs/search.md). */
@@ -636,11 +636,13 @@ static void replies_in_resp3_and_messagepack(void **state)
     raw_expect(fd, "%2\r\n$1\r\nt\r\n$7\r\na <dog>\r\n$1\r\nu\r\n$5\r\n<dog>\r\n");
     const char info[] = "KV.INDEX INFO b\r\n";
     raw_send(fd, info, sizeof info - 1);
-    raw_expect(fd, "%8\r\n$4\r\nname\r\n$1\r\nb\r\n$4\r\ntype\r\n$4\r\ntext\r\n$6\r\nprefix\r\n"
-                   "$3\r\n\x91\xa1"
-                   "b\r\n$5\r\npaths\r\n*2\r\n$1\r\nt\r\n$1\r\nu\r\n$8\r\ntokenize\r\n"
-                   "$9\r\nunicode61\r\n$5\r\nstate\r\n$5\r\nready\r\n$7\r\npercent\r\n:100\r\n"
-                   "$5\r\nerror\r\n_\r\n");
+    raw_expect(
+        fd,
+        "%9\r\n$4\r\nname\r\n$1\r\nb\r\n$4\r\ntype\r\n$4\r\ntext\r\n$6\r\nprefix\r\n"
+        "$3\r\n\x91\xa1"
+        "b\r\n$6\r\nhashes\r\n_\r\n$5\r\npaths\r\n*2\r\n$1\r\nt\r\n$1\r\nu\r\n$8\r\ntokenize\r\n"
+        "$9\r\nunicode61\r\n$5\r\nstate\r\n$5\r\nready\r\n$7\r\npercent\r\n:100\r\n"
+        "$5\r\nerror\r\n_\r\n");
     const char none[] = "KV.SEARCH b cat\r\nKV.SEARCH b cat:dog\r\n";
     raw_send(fd, none, sizeof none - 1);
     raw_expect(fd, "*0\r\n-ERR query: no path 'cat' at offset 0; ");

@@ -170,7 +170,8 @@ static void a_range_delete_and_a_flush_take_entries_out(void **state)
         put_text(c, 8, "{'t':'word'}");
         finds(c, "8", "b word");
     }
-    expect(c, "[name b type text prefix ['b'] paths [t] tokenize unicode61 state ready *",
+    expect(c,
+           "[name b type text prefix ['b'] hashes (nil) paths [t] tokenize unicode61 state ready *",
            "KV.INDEX INFO b");
     expect(c, "+OK", "SELECT 1");
     finds(c, "1", "b elsewhere");

@@ -52,7 +52,7 @@ class Indexes {
                         h(
                             'tr',
                             {},
-                            ['Name', 'Kind', 'Prefix', 'Paths', 'State', 'Drop'].map(t =>
+                            ['Name', 'Kind', 'Of which', 'Paths', 'State', 'Drop'].map(t =>
                                 h('th', {scope: 'col'}, t),
                             ),
                         ),
@@ -172,9 +172,12 @@ class Indexes {
             h(
                 'td',
                 {},
-                i.type === 'text' ? `text (${i.tokenize})` : i.unique ? 'values, unique' : 'values',
+                i.type === 'text'
+                    ? `text (${i.tokenize})`
+                    : (i.hashes === null ? 'values' : 'fields of hashes') +
+                          (i.unique ? ', unique' : ''),
             ),
-            h('td', {class: 'mono'}, i.prefix),
+            h('td', {class: 'mono'}, i.hashes === null ? i.prefix : i.hashes),
             h('td', {class: 'mono'}, listOf(i.paths).join(', ')),
             h('td', {}, state, i.error ? h('div', {class: 'small-text'}, i.error) : null),
             h('td', {}, drop),
@@ -252,6 +255,8 @@ function createForm(close) {
             ['value', 'values, for FIND'],
             ['unique', 'values, unique'],
             ['text', 'text, for SEARCH'],
+            ['hashes', 'fields of hashes, for FIND'],
+            ['hashes unique', 'fields of hashes, unique'],
         ].map(([v, t]) => h('option', {value: v}, t)),
     );
     const tokenize = h(
@@ -260,13 +265,16 @@ function createForm(close) {
         ['unicode61', 'porter', 'ascii', 'trigram'].map(v => h('option', {value: v}, v)),
     );
     const tokens = h('div', {}, h('label', {for: 'i-tok'}, 'What a word is'), tokenize);
+    const isOfHashes = () => kind.value.startsWith('hashes');
     const words = () => {
         const list = paths.value
             .split(',')
             .map(p => p.trim())
             .filter(p => p !== '');
-        const p = keyText(guessKey(prefix.value).parts);
-        const head = ['KV.INDEX', 'CREATE', name.value, 'PREFIX', p];
+        const place = isOfHashes()
+            ? ['HASHES', prefix.value]
+            : ['PREFIX', keyText(guessKey(prefix.value).parts)];
+        const head = ['KV.INDEX', 'CREATE', name.value, ...place];
         if (kind.value === 'text')
             return [...head, 'TEXT', String(list.length), ...list, 'TOKENIZE', tokenize.value];
         return [
@@ -274,13 +282,20 @@ function createForm(close) {
             'ON',
             String(list.length),
             ...list,
-            ...(kind.value === 'unique' ? ['UNIQUE'] : []),
+            ...(kind.value.endsWith('unique') ? ['UNIQUE'] : []),
         ];
     };
     const line = commandLine(words);
     const make = h('button', {class: 'primary', type: 'submit'}, 'Create');
+    const place = h('label', {for: 'i-prefix'});
+    const what = h('label', {for: 'i-paths'});
     const look = () => {
         tokens.hidden = kind.value !== 'text';
+        setText(place, isOfHashes() ? 'Keys that fit the pattern, such as user:*' : 'Entries below');
+        setText(
+            what,
+            isOfHashes() ? 'Fields, with commas between' : 'Paths into values, with commas between',
+        );
         make.disabled = name.value === '' || paths.value.trim() === '';
         line.update();
     };
@@ -300,11 +315,11 @@ function createForm(close) {
         },
         h('label', {for: 'i-name'}, 'Name'),
         name,
-        h('label', {for: 'i-prefix'}, 'Entries below'),
+        place,
         prefix,
         h('label', {for: 'i-kind'}, 'Kind'),
         kind,
-        h('label', {for: 'i-paths'}, 'Paths into values, with commas between'),
+        what,
         paths,
         tokens,
         error.el,

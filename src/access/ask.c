@@ -2,15 +2,7 @@
  * denial that is reported is that of the selector which came closest. */
 #include "access/ask.h"
 
-struct slice access_literal(struct slice pattern)
-{
-    size_t len = 0;
-    while (len < pattern.len && pattern.data[len] != '*' && pattern.data[len] != '?' &&
-           pattern.data[len] != '[' && pattern.data[len] != '\\') {
-        len++;
-    }
-    return slice_of(pattern.data, len);
-}
+#include "base/glob.h"
 
 static bool allows_key(const struct selector *s, const struct access_subject *x)
 {
@@ -34,7 +26,7 @@ static bool allows(const struct selector *s, const struct access_subject *x)
     case ACCESS_CHANNEL: return patterns_match(&s->channels, x->text, ACCESS_BOTH);
     case ACCESS_CHANNELS:
         return patterns_have(&s->channels, x->text, ACCESS_BOTH) ||
-               patterns_cover(&s->channels, access_literal(x->text), ACCESS_BOTH);
+               patterns_cover(&s->channels, glob_literal(x->text), ACCESS_BOTH);
     case ACCESS_DATABASE: return selector_allows_database(s, x->text, x->number);
     case ACCESS_DATABASES: return s->allows_all_databases;
     default: return false;

@@ -45,8 +45,6 @@ enum access_verdict {
  * closest; for DENIED_KEY, DENIED_CHANNEL, and DENIED_DATABASE if it is of one: else SIZE_MAX. */
 enum access_verdict access_ask(const struct user *u, const struct access_catalog *catalog,
                                const struct access_question *q, size_t *which);
-/* The text of a glob before the first character that is not literal. */
-struct slice access_literal(struct slice pattern);
 /* Does some selector allow the subject, whatever the command? For lists that show only what the
  * user may see. */
 bool access_may(const struct user *u, const struct access_subject *x);

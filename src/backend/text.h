@@ -9,11 +9,15 @@
 #include "backend/backend.h"
 
 #define BACKEND_SPACE_TEXT 13
+/* What an index of hashes has of one: id (4 bytes, big-endian), tuple -> an object of its texts.
+ * Above the seam it is kept with the hash; for an index of values entries are what it is of. */
+#define BACKEND_SPACE_HASH_TEXT 17
 #define TEXT_COLUMNS_MAX 16
 
 /* A spec, read. */
 struct text_definition {
     struct slice prefix; /* of the tuples it covers */
+    bool is_of_hashes;   /* it is of its rows of BACKEND_SPACE_HASH_TEXT */
     size_t column_count;
     const char
         *tokenize; /* the argument of FTS5's option of that name, to stand between quotes; `folded`,

@@ -163,3 +163,13 @@ bool glob_match_nocase(struct slice pattern, struct slice text)
     glob_init(&g, pattern, true);
     return glob_fits(&g, text);
 }
+
+struct slice glob_literal(struct slice pattern)
+{
+    size_t len = 0;
+    while (len < pattern.len && pattern.data[len] != '*' && pattern.data[len] != '?' &&
+           pattern.data[len] != '[' && pattern.data[len] != '\\') {
+        len++;
+    }
+    return slice_of(pattern.data, len);
+}

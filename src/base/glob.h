@@ -33,6 +33,8 @@ struct glob {
 void glob_init(struct glob *g, struct slice pattern, bool is_nocase);
 bool glob_fits(struct glob *g, struct slice text);
 
+/* What is before the first character that is not literal. */
+struct slice glob_literal(struct slice pattern);
 /* Once. */
 bool glob_match(struct slice pattern, struct slice text);
 bool glob_match_nocase(struct slice pattern, struct slice text);

@@ -20,7 +20,7 @@ struct sum {
 static bool is_adding(uint8_t space)
 {
     return space == SPACE_DATA || space == SPACE_MESSAGE || space == SPACE_INDEX_ENTRY ||
-           space == SPACE_IDEM;
+           space == SPACE_HASH_TEXT || space == SPACE_IDEM;
 }
 
 static struct database *limited(struct databases *x, struct slice key)

@@ -5,6 +5,7 @@
 
 #include "backend/local/lineage.h"
 #include "base/mem.h"
+#include "collection/fields.h"
 #include "search/text_ops.h"
 
 static enum err open_local(struct db *db, const struct db_options *options, struct store **store,
@@ -65,7 +66,8 @@ void db_begin(struct db *db, const struct db_options *options)
     db->watch = watch_new(db->engine, options->late_bytes_max);
     queues.engine = db->engine;
     db->queues = queues_new(&queues);
-    db->indexes = indexes_new(db->engine);
+    struct hash_reader hashes = {.fields = fields_of_view};
+    db->indexes = indexes_new(db->engine, &hashes);
     struct collections_options collections = options->collections;
     collections.engine = db->engine;
     collections.is_following = db->is_following;

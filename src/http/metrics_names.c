@@ -180,7 +180,7 @@ static bool index_is_told(struct metrics *m, const struct index *x, const struct
 {
     if (d == NULL || !can_be_label(x->definition.name)) return false;
     struct access_subject subject = {.kind = ACCESS_PREFIX,
-                                     .text = subject_of_prefix(&m->scratch, x->definition.prefix),
+                                     .text = subject_of_index(&m->scratch, &x->definition),
                                      .needs = ACCESS_READ};
     return may_see(m, d, &subject);
 }

@@ -91,7 +91,7 @@ static int compare(const void *a, const void *b)
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-static void sort_rows(struct index_rows *rows)
+void index_sort_rows(struct index_rows *rows)
 {
     size_t kept = 0;
     if (rows->count < 2) return;
@@ -128,7 +128,7 @@ enum err index_rows(const struct index *x, struct slice key, struct slice value,
         out->keys[out->count++] = arena_copy(arena, buf_slice(&row));
     }
     buf_fini(&row);
-    sort_rows(out);
+    index_sort_rows(out);
     return OK;
 }
 
@@ -178,6 +178,7 @@ bool index_row_leads(const struct index *x, struct slice owner, struct slice val
     struct index_rows rows;
     struct error e;
     struct slice leader = {0};
+    if (definition_is_of_hashes(&x->definition)) return index_hash_row_leads(x, row, range);
     arena_init(&arena, 4096);
     if (index_rows(x, owner, value, &arena, &rows, &e) == OK) {
         for (size_t i = 0; i < rows.count; i++) {
@@ -275,8 +276,11 @@ enum err index_bounds(const struct index *x, const struct index_query *q, struct
     if (r == OK) r = range_types(&from, &to, &low, &high, e);
     if (r == OK) {
         buf_require(&head);
+        /* Lists come before all rows. A row of a unique index may be the values alone. */
         bool has_range = from.len + to.len > 0;
-        *start = has_range ? bound(arena, &head, &from, low) : arena_copy(arena, buf_slice(&head));
+        if (low < INDEX_PARTS_FROM) low = INDEX_PARTS_FROM;
+        *start = has_range || q->value_count == 0 ? bound(arena, &head, &from, low)
+                                                  : arena_copy(arena, buf_slice(&head));
         *end = bound(arena, &head, &to, high);
     }
     buf_fini(&head);

@@ -10,13 +10,19 @@
 
 /* ---- filling ---- */
 
+struct filling {
+    struct indexes *indexes;
+    struct view *view;
+    const struct index *index;
+};
+
 /* What is left of the entries below the prefix. */
 static struct scan_range fill_range(struct arena *arena, const struct index *x)
 {
     const struct definition *d = &x->definition;
     struct scan_range range = {.with_values = true, .is_undivided = true};
     struct slice ignored;
-    engine_range_below(arena, x->database, d->prefix, &range.start, &range.end);
+    index_range(x, arena, &range.start, &range.end);
     /* After a key come first those that lie below it. */
     if (d->position.len > 0) {
         engine_range_below(arena, x->database, d->position, &range.start, &ignored);
@@ -59,12 +65,14 @@ static void name_second(struct slice key, struct error *e)
     buf_fini(&text);
 }
 
-static enum err fill_entry(struct view *v, const struct index *x, struct slice key,
-                           const struct entry *entry, struct definition *d, struct error *e)
+static enum err fill_entry(const struct filling *f, struct slice key, const struct entry *entry,
+                           struct definition *d, struct error *e)
 {
-    struct put p = {.index = x, .key = key, .expiry_ms = entry->expiry_ms};
+    struct view *v = f->view;
+    struct put p = {.index = f->index, .key = key, .expiry_ms = entry->expiry_ms};
     struct slice owner = {0};
-    enum err r = index_rows(x, key, entry->value, v->arena, &p.rows, e);
+    if (!index_covers(f->index, key)) return OK;
+    enum err r = maintain_rows(f->indexes, v, entry->value, &p, e);
     if (r == OK) r = maintain_put(v, &p, &owner, e);
     if (r != ERR_TYPE && r != ERR_DUPLICATE) return r;
     fail(v, d, key, owner, e);
@@ -72,12 +80,14 @@ static enum err fill_entry(struct view *v, const struct index *x, struct slice k
     return r;
 }
 
-static enum err fill_rows(struct view *v, const struct index *x, struct engine_scan *scan,
-                          size_t rows_max, struct definition *d, struct error *e)
+static enum err fill_rows(const struct filling *f, struct engine_scan *scan, size_t rows_max,
+                          struct definition *d, struct error *e)
 {
+    struct view *v = f->view;
     size_t bytes = 0;
     for (size_t i = 0; i < rows_max && bytes < BATCH_BYTES; i++) {
-        if (view_keys(v, SPACE_INDEX_ENTRY) >= BATCH_ROWS_MAX) break;
+        size_t written = view_keys(v, SPACE_INDEX_ENTRY) + view_keys(v, SPACE_HASH_TEXT);
+        if (written >= BATCH_ROWS_MAX) break;
         struct slice key;
         struct entry entry;
         enum err r = engine_scan_next(scan, &key, &entry, v->waiter, e);
@@ -88,7 +98,7 @@ static enum err fill_rows(struct view *v, const struct index *x, struct engine_s
         }
         key = arena_copy(v->arena, key);
         bytes += entry.value.len;
-        r = fill_entry(v, x, key, &entry, d, e);
+        r = fill_entry(f, key, &entry, d, e);
         if (r != OK) return r;
         d->position = engine_key_tuple(key);
         d->filled++;
@@ -101,12 +111,13 @@ static enum err fill_rows(struct view *v, const struct index *x, struct engine_s
 static enum err fill_batch(struct indexes *ix, struct view *v, const struct index *x,
                            size_t rows_max, struct definition *d, struct error *e)
 {
+    struct filling f = {.indexes = ix, .view = v, .index = x};
     struct engine_scan *scan = NULL;
     struct scan_range range = fill_range(v->arena, x);
     range.rows_hint = rows_max;
     *d = x->definition;
     enum err r = engine_scan_open(ix->engine, v->overlay, &range, &scan, e);
-    if (r == OK) r = fill_rows(v, x, scan, rows_max, d, e);
+    if (r == OK) r = fill_rows(&f, scan, rows_max, d, e);
     if (scan != NULL) depends_raise(&v->depends, engine_scan_depends(scan));
     engine_scan_close(scan);
     return r;
@@ -169,7 +180,7 @@ static enum err fill_first(struct indexes *ix, struct view *v, struct definition
     definition_write(d, &row);
     buf_require(&row);
     enum err r = index_new(v->database, d->name, buf_slice(&row), &x, e);
-    if (r == OK && d->kind == INDEX_VALUE) {
+    if (r == OK && index_has_rows(x)) {
         r = fill_batch(ix, v, x, ix->create_rows, &after, e);
         d->state = after.state;
         d->filled = after.filled;
@@ -220,13 +231,13 @@ static enum err drop_apply(struct layer_op *op, struct view *v, bool *is_met, st
     if (found == NULL) return OK;
     uint32_t id = found->definition.id;
     view_delete(v, index_row_key(v->arena, v->database, INDEX_ROW_DEFINITION, x->name));
-    if (found->definition.kind == INDEX_TEXT) {
-        view_delete(v, index_id_key(v->arena, v->database, SPACE_TEXT, id));
-    } else {
-        /* No index gets this id again: its rows are left behind, for the backend to remove. */
-        view_forget(v, index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id),
-                    index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id + 1));
-    }
+    bool is_text = found->definition.kind == INDEX_TEXT;
+    enum space space = is_text ? SPACE_HASH_TEXT : SPACE_INDEX_ENTRY;
+    if (is_text) view_delete(v, index_id_key(v->arena, v->database, SPACE_TEXT, id));
+    if (!index_has_rows(found)) return OK;
+    /* No index gets this id again: its rows are left behind, for the backend to remove. */
+    view_forget(v, index_id_key(v->arena, v->database, space, id),
+                index_id_key(v->arena, v->database, space, id + 1));
     return OK;
 }
 
@@ -259,8 +270,8 @@ static enum err fill_apply(struct layer_op *op, struct view *v, bool *is_met, st
 
 static const struct index *first_filling(const struct indexes *ix, uint16_t database)
 {
-    for (const struct index *x = index_list(ix, database); x != NULL; x = x->next) {
-        if (x->definition.kind == INDEX_VALUE && x->definition.state == INDEX_FILLING) return x;
+    for (const struct index *x = index_of_database(ix, database); x != NULL; x = x->next) {
+        if (index_has_rows(x) && x->definition.state == INDEX_FILLING) return x;
     }
     return NULL;
 }

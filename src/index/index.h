@@ -21,6 +21,8 @@
 #ifndef INDEX_INDEX_H
 #define INDEX_INDEX_H
 
+#include "base/glob.h"
+#include "codec/collection.h"
 #include "filter/path.h"
 #include "index/rows.h"
 
@@ -36,11 +38,20 @@ struct index {
     struct definition definition; /* slices into `row` and `name` */
     struct buf row;
     const struct path *paths[INDEX_PATHS_MAX];
-    struct arena arena; /* of paths and name */
+    struct slice fields[INDEX_PATHS_MAX]; /* of hashes: the field of each path */
+    struct glob *glob;                    /* of hashes: names of their keys; owned */
+    struct arena arena;                   /* of paths, name and glob's pattern */
+};
+
+/* The fields of the hash that an entry with this value is, as the transaction of the view has them;
+ * one that is not there has no name. What is no hash has none. */
+struct hash_reader {
+    enum err (*fields)(struct view *v, uint16_t database, struct slice value,
+                       const struct field_names *names, struct element *out, struct error *e);
 };
 
 /* Adds its layer to the engine, which must be freed after it. */
-struct indexes *indexes_new(struct engine *g);
+struct indexes *indexes_new(struct engine *g, const struct hash_reader *hashes);
 void indexes_free(struct indexes *ix);
 /* At the end of a turn of the loop, before what was committed goes to the journal. */
 void indexes_turn(struct indexes *ix);
@@ -61,7 +72,7 @@ const struct index *indexes_next(const struct indexes *ix, uint32_t *at);
 struct indexes_totals {
     bool is_reading; /* the definitions are still being read: there may be more */
     size_t value, text;
-    size_t filling, failed; /* filling: of the value indexes */
+    size_t filling, failed; /* filling: of those whose rows are kept here */
 };
 
 /* O(1). */
@@ -129,6 +140,30 @@ struct index_rows {
 /* ERR_TYPE: the entry cannot be indexed. */
 ERR_MUST_USE enum err index_rows(const struct index *x, struct slice key, struct slice value,
                                  struct arena *arena, struct index_rows *out, struct error *e);
+/* The same of an index of hashes; fields[i] is that of x->fields[i]. */
+void index_hash_rows(const struct index *x, struct slice key, const struct element *fields,
+                     struct arena *arena, struct index_rows *out);
+/* When its rows expire: with the entry (0 = never), or a field before that. */
+int64_t index_hash_expiry(const struct index *x, const struct element *fields, int64_t expiry_ms);
+/* INDEX_TEXT: an object of those fields, in the arena; len 0 = it has none of them. */
+struct slice index_hash_texts(const struct index *x, const struct element *fields,
+                              struct arena *arena);
+/* The list of the rows of a spread hash (rows.h), in the arena, and what it says. False: it is
+ * damaged. */
+struct slice index_list(const struct index_rows *rows, int64_t expiry_ms, struct arena *arena);
+bool index_list_read(const struct index *x, struct slice list, struct arena *arena,
+                     struct index_rows *out, int64_t *expiry_ms);
+/* Are its rows kept here? Of a text index of values they are the backend's business. */
+static inline bool index_has_rows(const struct index *x)
+{
+    return x->definition.kind == INDEX_VALUE || definition_is_of_hashes(&x->definition);
+}
+
+/* All data keys that it may hold, in the arena. */
+void index_range(const struct index *x, struct arena *arena, struct slice *start,
+                 struct slice *end);
+/* Does the index hold entries with this data key? */
+bool index_covers(const struct index *x, struct slice key);
 /* What such a row holds. */
 struct slice index_row_value(const struct index *x, struct slice key, bool is_multi,
                              struct arena *arena);

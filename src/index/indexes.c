@@ -18,6 +18,7 @@ void index_free(struct index *x)
     if (x == NULL) return;
     arena_fini(&x->arena);
     buf_fini(&x->row);
+    mem_free(x->glob);
     mem_free(x);
 }
 
@@ -30,6 +31,22 @@ static bool index_take_row(struct index *x, struct slice row)
     bool is_good = definition_read(buf_slice(&x->row), &x->definition);
     x->definition.name = name;
     return is_good;
+}
+
+/* Its fields and its glob. */
+static enum err take_hashes(struct index *x, struct error *e)
+{
+    const struct definition *d = &x->definition;
+    for (size_t i = 0; i < d->path_count; i++) {
+        if (path_is_name(x->paths[i], &x->fields[i])) continue;
+        return error_set(e, ERR_SYNTAX,
+                         "path '%.*s' is not the name of a field: an index of hashes has names, "
+                         "such as city or \"home.city\"",
+                         (int)d->paths[i].len, (const char *)d->paths[i].data);
+    }
+    x->glob = mem_new(sizeof *x->glob);
+    glob_init(x->glob, arena_copy(&x->arena, d->hashes), false);
+    return OK;
 }
 
 enum err index_new(uint16_t database, struct slice name, struct slice row, struct index **out,
@@ -48,6 +65,7 @@ enum err index_new(uint16_t database, struct slice name, struct slice row, struc
     for (size_t i = 0; i < x->definition.path_count && r == OK; i++) {
         r = path_compile(x->definition.paths[i], &x->arena, &x->paths[i], e);
     }
+    if (r == OK && definition_is_of_hashes(&x->definition)) r = take_hashes(x, e);
     if (r != OK) {
         index_free(x);
         return r;
@@ -82,7 +100,7 @@ static void count(struct indexes *ix, const struct index *x, int by)
     bool is_text = x->definition.kind == INDEX_TEXT;
     size_t one = by > 0 ? 1 : SIZE_MAX; /* unsigned sums come round */
     *(is_text ? &t->text : &t->value) += one;
-    if (!is_text && x->definition.state == INDEX_FILLING) t->filling += one;
+    if (index_has_rows(x) && x->definition.state == INDEX_FILLING) t->filling += one;
     if (x->definition.state == INDEX_FAILED) t->failed += one;
 }
 
@@ -124,7 +142,7 @@ static void drop_definition(struct indexes *ix, uint16_t database, struct slice 
 static void forget(struct indexes *ix, uint16_t database)
 {
     const struct index *x;
-    while ((x = index_list(ix, database)) != NULL)
+    while ((x = index_of_database(ix, database)) != NULL)
         drop_definition(ix, database, x->definition.name);
 }
 
@@ -185,7 +203,7 @@ static enum err flushed(void *arg, struct view *v, struct error *e)
     struct indexes *ix = arg;
     enum err r = indexes_ready(ix, v->database, v->waiter, e);
     if (r != OK) return r;
-    for (const struct index *x = index_list(ix, v->database); x != NULL; x = x->next) {
+    for (const struct index *x = index_of_database(ix, v->database); x != NULL; x = x->next) {
         struct definition d = x->definition;
         struct buf row;
         d.state = INDEX_READY;
@@ -248,10 +266,11 @@ static void nothing_ready(struct waiter *w)
     (void)w;
 }
 
-struct indexes *indexes_new(struct engine *g)
+struct indexes *indexes_new(struct engine *g, const struct hash_reader *hashes)
 {
     struct indexes *ix = mem_new(sizeof *ix);
     ix->engine = g;
+    ix->hashes = *hashes;
     ix->create_rows = CREATE_ROWS;
     ix->batch_rows = BATCH_ROWS;
     ix->waiter.ready = nothing_ready;
@@ -295,14 +314,14 @@ uint64_t indexes_version(const struct indexes *ix, uint16_t database)
 
 const struct index *index_find(const struct indexes *ix, uint16_t database, struct slice name)
 {
-    const struct index *x = index_list(ix, database);
+    const struct index *x = index_of_database(ix, database);
     while (x != NULL && !slice_eq(x->definition.name, name)) x = x->next;
     return x;
 }
 
 const struct index *index_first(const struct indexes *ix, uint16_t database)
 {
-    return index_list(ix, database);
+    return index_of_database(ix, database);
 }
 
 const struct index *indexes_next(const struct indexes *ix, uint32_t *at)

@@ -7,7 +7,12 @@
  * All of 2 comes before 3, so that within one command two entries may exchange a unique value. An
  * entry that was there before the index and was not filled in yet has no rows; removing them does
  * nothing.
+ *
+ * Rows that an entry had are made of what it was, but for a spread hash: its fields are rows of the
+ * store, and what those were between two writes of one transaction is gone. So a list of its rows
+ * in the index is kept with them (rows.h).
  */
+#include "codec/collection.h"
 #include "codec/key.h"
 #include "index/index_int.h"
 
@@ -23,13 +28,13 @@ bool maintain_is_idle(const void *arg, const struct view *v)
 /* A flush makes an index that had failed whole again. */
 static bool is_kept(const struct index *x, const struct view *v)
 {
-    if (x->definition.kind != INDEX_VALUE) return false;
+    if (!index_has_rows(x)) return false;
     return x->definition.state != INDEX_FAILED || view_is_flushed(v);
 }
 
 static bool is_covered(const struct indexes *ix, const struct view *v, struct slice key)
 {
-    for (const struct index *x = index_list(ix, key_database(key)); x != NULL; x = x->next) {
+    for (const struct index *x = index_of_database(ix, key_database(key)); x != NULL; x = x->next) {
         if (is_kept(x, v) && index_covers(x, key)) return true;
     }
     return false;
@@ -108,6 +113,95 @@ static enum err take_rows(struct view *v, const struct index *x, struct slice ke
     return OK;
 }
 
+/* ---- what an entry has ---- */
+
+static bool is_spread(struct slice value)
+{
+    struct collection_head h;
+    return collection_is_head(value) && collection_head_read(value, &h) && h.is_spread;
+}
+
+static enum err rows_of_hash(struct indexes *ix, struct view *v, struct slice value, struct put *p,
+                             struct error *e)
+{
+    const struct index *x = p->index;
+    struct element fields[INDEX_PATHS_MAX];
+    struct field_names names = {.items = x->fields, .count = x->definition.path_count};
+    enum err r = ix->hashes.fields(v, x->database, value, &names, fields, e);
+    if (r != OK) return r;
+    if (x->definition.kind == INDEX_TEXT) {
+        p->expiry_ms = index_hash_expiry(x, fields, p->expiry_ms);
+        p->texts = index_hash_texts(x, fields, v->arena);
+        return OK;
+    }
+    index_hash_rows(x, p->key, fields, v->arena, &p->rows);
+    p->expiry_ms = index_hash_expiry(x, fields, p->expiry_ms);
+    p->has_list = p->rows.count > 0 && is_spread(value);
+    return OK;
+}
+
+enum err maintain_rows(struct indexes *ix, struct view *v, struct slice value, struct put *p,
+                       struct error *e)
+{
+    const struct index *x = p->index;
+    return definition_is_of_hashes(&x->definition)
+               ? rows_of_hash(ix, v, value, p, e)
+               : index_rows(x, p->key, value, v->arena, &p->rows, e);
+}
+
+static struct slice list_key(struct view *v, const struct put *p)
+{
+    const struct index *x = p->index;
+    return index_list_key(v->arena, x->database, x->definition.id, engine_key_tuple(p->key));
+}
+
+static enum err read_list(struct view *v, struct put *p, struct error *e)
+{
+    struct entry list;
+    enum err r = get_row(v, list_key(v, p), &list, e);
+    p->has_list = r == OK && list.exists;
+    if (!p->has_list) return r;
+    if (index_list_read(p->index, list.value, v->arena, &p->rows, &p->expiry_ms)) return OK;
+    return error_set(e, ERR_CORRUPT, "index '%.*s': a list of its rows is damaged",
+                     (int)p->index->definition.name.len,
+                     (const char *)p->index->definition.name.data);
+}
+
+/* Those of before the change. What could not be indexed has none. */
+static enum err rows_before(struct indexes *ix, struct view *v, const struct data_change *c,
+                            struct put *p, struct error *e)
+{
+    struct error ignored;
+    if (!c->before.exists) return OK;
+    p->expiry_ms = c->before.expiry_ms;
+    if (definition_is_of_hashes(&p->index->definition) && is_spread(c->before.value)) {
+        return read_list(v, p, e);
+    }
+    if (maintain_rows(ix, v, c->before.value, p, &ignored) != OK) p->rows = (struct index_rows){0};
+    return OK;
+}
+
+/* Both, and whether they are few enough. */
+static enum err rows_of_change(struct indexes *ix, struct view *v, const struct data_change *c,
+                               struct put *old, struct put *new, struct error *e)
+{
+    enum err r = OK;
+    if (c->exists) r = maintain_rows(ix, v, c->value, new, e);
+    if (r == OK) r = rows_before(ix, v, c, old, e);
+    return r;
+}
+
+static struct slice text_key(struct view *v, const struct put *p)
+{
+    const struct index *x = p->index;
+    return index_text_key(v->arena, x->database, x->definition.id, engine_key_tuple(p->key));
+}
+
+static void put_texts(struct view *v, const struct put *p)
+{
+    if (p->texts.len > 0) view_set_expiring(v, text_key(v, p), p->texts, p->expiry_ms);
+}
+
 static enum err refuse(const struct index *x, struct slice owner, struct slice *out,
                        struct error *e)
 {
@@ -126,6 +220,7 @@ enum err maintain_put(struct view *v, const struct put *p, struct slice *owner, 
 {
     const struct index_rows *rows = &p->rows;
     struct slice value = index_row_value(p->index, p->key, rows->count > 1, v->arena);
+    put_texts(v, p);
     for (size_t i = 0; i < rows->count; i++) {
         struct entry row;
         if (p->index->definition.is_unique) {
@@ -138,45 +233,57 @@ enum err maintain_put(struct view *v, const struct put *p, struct slice *owner, 
         }
         view_set_expiring(v, rows->keys[i], value, p->expiry_ms);
     }
+    if (p->has_list) view_set(v, list_key(v, p), index_list(rows, p->expiry_ms, v->arena));
+    return OK;
+}
+
+/* ---- texts of hashes ---- */
+
+/* What there is says itself what the hash had. */
+static enum err derive_texts(struct indexes *ix, struct view *v, const struct index *x,
+                             const struct data_change *c, struct error *e)
+{
+    struct put new = {.index = x, .key = c->key, .expiry_ms = c->expiry_ms};
+    struct slice key = text_key(v, &new);
+    struct entry old = {0};
+    enum err r = c->exists ? maintain_rows(ix, v, c->value, &new, e) : OK;
+    if (r == OK) r = get_row(v, key, &old, e);
+    if (r == OK) r = view_derives(v, 2, e);
+    if (r != OK) return r;
+    bool is_same = old.exists && old.expiry_ms == new.expiry_ms &&slice_eq(old.value, new.texts);
+    if (new.texts.len == 0 && old.exists) view_delete(v, key);
+    if (new.texts.len > 0 && !is_same) put_texts(v, &new);
     return OK;
 }
 
 /* ---- changes ---- */
 
-static bool is_same(const struct data_change *c, const struct index_rows *old,
-                    const struct index_rows *new)
+static bool is_same(const struct put *old, const struct put *new)
 {
-    bool is_same_expiry = c->before.exists == c->exists && c->before.expiry_ms == c->expiry_ms;
-    if (old->count != new->count || (new->count > 0 && !is_same_expiry)) return false;
-    for (size_t i = 0; i < old->count; i++) {
-        if (!slice_eq(old->keys[i], new->keys[i])) return false;
+    if (old->rows.count != new->rows.count || old->has_list != new->has_list) return false;
+    if (new->rows.count > 0 && old->expiry_ms != new->expiry_ms) return false;
+    for (size_t i = 0; i < old->rows.count; i++) {
+        if (!slice_eq(old->rows.keys[i], new->rows.keys[i])) return false;
     }
     return true;
 }
 
 /* What comes is left in the list: it is written once all that goes is gone. */
-static enum err derive_one(struct view *v, const struct index *x, const struct data_change *c,
-                           struct put ***last, struct error *e)
+static enum err derive_one(struct indexes *ix, struct view *v, const struct index *x,
+                           const struct data_change *c, struct put ***last, struct error *e)
 {
-    struct index_rows old = {0};
-    struct index_rows new = {0};
-    struct error ignored;
-    enum err r = OK;
-    if (c->exists) r = index_rows(x, c->key, c->value, v->arena, &new, e);
-    if (r != OK) return r;
-    /* What could not be indexed has no rows. */
-    if (c->before.exists &&
-        index_rows(x, c->key, c->before.value, v->arena, &old, &ignored) != OK) {
-        old = (struct index_rows){0};
-    }
-    if (!c->is_offer) r = view_derives(v, old.count + new.count, e);
+    struct put old = {.index = x, .key = c->key};
+    struct put new = {.index = x, .key = c->key, .expiry_ms = c->expiry_ms};
+    enum err r = rows_of_change(ix, v, c, &old, &new, e);
+    if (r == OK && !c->is_offer) r = view_derives(v, old.rows.count + new.rows.count, e);
     if (r != OK) return r;
     /* While it is being filled an entry may have no rows yet, even if nothing about it changes. */
-    if (x->definition.state == INDEX_READY && is_same(c, &old, &new)) return OK;
-    r = take_rows(v, x, c->key, &old, &new, e);
-    if (r != OK || new.count == 0) return r;
+    if (x->definition.state == INDEX_READY && is_same(&old, &new)) return OK;
+    r = take_rows(v, x, c->key, &old.rows, &new.rows, e);
+    if (r == OK && old.has_list && !new.has_list) view_delete(v, list_key(v, &old));
+    if (r != OK || new.rows.count == 0) return r;
     struct put *p = arena_alloc(v->arena, sizeof *p);
-    *p = (struct put){.index = x, .key = c->key, .rows = new, .expiry_ms = c->expiry_ms};
+    *p = new;
     **last = p;
     *last = &p->next;
     return OK;
@@ -186,9 +293,11 @@ static enum err derive_change(struct indexes *ix, struct view *v, const struct d
                               struct put ***last, struct error *e)
 {
     enum err r = OK;
-    for (const struct index *x = index_list(ix, key_database(c->key)); x != NULL && r == OK;
+    for (const struct index *x = index_of_database(ix, key_database(c->key)); x != NULL && r == OK;
          x = x->next) {
-        if (is_kept(x, v) && index_covers(x, c->key)) r = derive_one(v, x, c, last, e);
+        if (!is_kept(x, v) || !index_covers(x, c->key)) continue;
+        r = x->definition.kind == INDEX_TEXT ? derive_texts(ix, v, x, c, e)
+                                             : derive_one(ix, v, x, c, last, e);
     }
     return r;
 }
@@ -206,23 +315,18 @@ static enum err put_all(struct view *v, const struct put *puts, struct error *e)
 /* ---- offers ---- */
 
 /* Would the index take it, as things are now, and is it not too much? */
-static enum err offer_fits(struct view *v, const struct index *x, const struct data_change *c,
-                           struct error *e)
+static enum err offer_fits(struct indexes *ix, struct view *v, const struct index *x,
+                           const struct data_change *c, struct error *e)
 {
-    struct index_rows rows = {0};
-    struct index_rows old = {0};
-    struct error ignored;
+    struct put old = {.index = x, .key = c->key};
+    struct put new = {.index = x, .key = c->key, .expiry_ms = c->expiry_ms};
     enum err r = view_derives(v, 0, e); /* before any of the work */
-    if (r == OK) r = index_rows(x, c->key, c->value, v->arena, &rows, e);
-    if (r == OK && c->before.exists &&
-        index_rows(x, c->key, c->before.value, v->arena, &old, &ignored) != OK) {
-        old.count = 0;
-    }
-    if (r == OK) r = view_derives(v, old.count + rows.count, e);
-    for (size_t i = 0; i < rows.count && r == OK && x->definition.is_unique; i++) {
+    if (r == OK) r = rows_of_change(ix, v, c, &old, &new, e);
+    if (r == OK) r = view_derives(v, old.rows.count + new.rows.count, e);
+    for (size_t i = 0; i < new.rows.count &&r == OK && x->definition.is_unique; i++) {
         struct entry row;
         struct slice owner;
-        r = view_get(v, rows.keys[i], &row, e);
+        r = view_get(v, new.rows.keys[i], &row, e);
         if (r != OK || !row.exists) continue;
         struct slice tuple = index_row_tuple(row.value);
         if (!slice_eq(tuple, engine_key_tuple(c->key))) r = refuse(x, tuple, &owner, e);
@@ -250,9 +354,10 @@ static enum err derive_offer(struct indexes *ix, struct view *v, struct data_cha
 {
     struct put *puts = NULL;
     struct put **last = &puts;
-    for (const struct index *x = index_list(ix, key_database(c->key)); x != NULL; x = x->next) {
+    for (const struct index *x = index_of_database(ix, key_database(c->key)); x != NULL;
+         x = x->next) {
         if (!is_kept(x, v) || !index_covers(x, c->key)) continue;
-        enum err r = offer_fits(v, x, c, e);
+        enum err r = offer_fits(ix, v, x, c, e);
         if (r == ERR_DUPLICATE || r == ERR_TYPE || r == ERR_LIMIT) {
             withdraw(v, c);
             return OK;

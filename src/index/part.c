@@ -10,16 +10,7 @@
 #include "codec/date.h"
 #include "codec/pack.h"
 #include "codec/value.h"
-#include "index/rows.h"
-
-enum part_tag {
-    PART_BYTES = 0x01,
-    PART_STRING = 0x02,
-    PART_NUMBER = 0x15,
-    PART_DATE = 0x19,
-    PART_FALSE = 0x26,
-    PART_TRUE = 0x27,
-};
+#include "index/index_int.h"
 
 enum number_class {
     NUMBER_MINUS_INFINITY,

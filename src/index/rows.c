@@ -5,8 +5,9 @@
 #include "base/bytes.h"
 #include "codec/pack.h"
 
-#define DEFINITION_FORMAT 1
-#define DEFINITION_MEMBERS 11
+#define FORMAT_OF_VALUES 1
+#define FORMAT_OF_HASHES 2
+#define DEFINITION_MEMBERS 11 /* of values */
 
 struct slice index_row_key(struct arena *arena, uint16_t database, enum index_row row,
                            struct slice rest)
@@ -35,6 +36,25 @@ struct slice index_id_key(struct arena *arena, uint16_t database, enum space spa
     return slice_of(p, KEY_HEAD_BYTES + INDEX_ID_BYTES);
 }
 
+struct slice index_list_key(struct arena *arena, uint16_t database, uint32_t id, struct slice tuple)
+{
+    size_t head = KEY_HEAD_BYTES + INDEX_ID_BYTES;
+    uint8_t *p = arena_alloc(arena, head + 1 + tuple.len);
+    index_id_write(id, key_head_write(p, database, SPACE_INDEX_ENTRY));
+    p[head] = INDEX_LIST_TAG;
+    bytes_copy(p + head + 1, tuple.data, tuple.len);
+    return slice_of(p, head + 1 + tuple.len);
+}
+
+struct slice index_text_key(struct arena *arena, uint16_t database, uint32_t id, struct slice tuple)
+{
+    size_t head = KEY_HEAD_BYTES + INDEX_ID_BYTES;
+    uint8_t *p = arena_alloc(arena, head + tuple.len);
+    index_id_write(id, key_head_write(p, database, SPACE_HASH_TEXT));
+    bytes_copy(p + head, tuple.data, tuple.len);
+    return slice_of(p, head + tuple.len);
+}
+
 /* ---- definitions ---- */
 
 static void array_head(struct buf *out, size_t count)
@@ -46,8 +66,9 @@ static void array_head(struct buf *out, size_t count)
 
 void definition_write(const struct definition *d, struct buf *out)
 {
-    array_head(out, DEFINITION_MEMBERS);
-    pack_uint(out, DEFINITION_FORMAT);
+    bool is_of_hashes = definition_is_of_hashes(d);
+    array_head(out, DEFINITION_MEMBERS + is_of_hashes);
+    pack_uint(out, is_of_hashes ? FORMAT_OF_HASHES : FORMAT_OF_VALUES);
     pack_uint(out, d->id);
     pack_uint(out, d->kind);
     pack_uint(out, d->is_unique);
@@ -59,6 +80,7 @@ void definition_write(const struct definition *d, struct buf *out)
     pack_bin(out, d->position);
     pack_uint(out, d->filled);
     pack_str(out, d->note);
+    if (is_of_hashes) pack_str(out, d->hashes);
 }
 
 /* A cursor with a sticky error. */
@@ -82,8 +104,11 @@ bool definition_read(struct slice row, struct definition *out)
 {
     struct members m = {.at = row.data, .end = row.data + row.len};
     *out = (struct definition){0};
-    if (member(&m, PACK_ARRAY).count != DEFINITION_MEMBERS) return false;
-    if (member(&m, PACK_UINT).u != DEFINITION_FORMAT) return false;
+    uint32_t members = member(&m, PACK_ARRAY).count;
+    uint64_t format = member(&m, PACK_UINT).u;
+    bool is_of_hashes = format == FORMAT_OF_HASHES;
+    if (!is_of_hashes && format != FORMAT_OF_VALUES) return false;
+    if (members != DEFINITION_MEMBERS + (uint32_t)is_of_hashes) return false;
     out->id = (uint32_t)member(&m, PACK_UINT).u;
     out->kind = member(&m, PACK_UINT).u == INDEX_TEXT ? INDEX_TEXT : INDEX_VALUE;
     out->is_unique = member(&m, PACK_UINT).u != 0;
@@ -99,5 +124,6 @@ bool definition_read(struct slice row, struct definition *out)
     out->position = member(&m, PACK_BIN).body;
     out->filled = member(&m, PACK_UINT).u;
     out->note = member(&m, PACK_STR).body;
+    if (is_of_hashes) out->hashes = member(&m, PACK_STR).body;
     return !m.is_bad && m.at == m.end;
 }

@@ -201,7 +201,8 @@ void contents_row(void *arg, const struct store_row *row)
     }
     database_check(c, row->key);
     uint8_t space = key_space(row->key);
-    bool may_expire = space == SPACE_DATA || space == SPACE_INDEX_ENTRY || space == SPACE_ELEMENT;
+    bool may_expire = space == SPACE_DATA || space == SPACE_INDEX_ENTRY || space == SPACE_ELEMENT ||
+                      space == SPACE_HASH_TEXT;
     if (row->expiry_ms != 0 && !may_expire) {
         contents_say(c, PART, row->key, "it has an expiry, which only entries have");
     }
@@ -212,6 +213,7 @@ void contents_row(void *arg, const struct store_row *row)
     case SPACE_INDEX: check_indexes_definition(c, row); break;
     case SPACE_INDEX_ENTRY: check_indexes_row(c, row); break;
     case SPACE_TEXT: check_indexes_text(c, row); break;
+    case SPACE_HASH_TEXT: check_indexes_row(c, row); break;
     case SPACE_DATABASE: catalog_check(c, row); break;
     case SPACE_ELEMENT: check_collections_row(c, row); break;
     case SPACE_COLLECTION: check_collections_owner(c, row); break;

@@ -8,6 +8,7 @@
  */
 #include "base/mem.h"
 #include "codec/key.h"
+#include "collection/fields.h"
 #include "index/index.h"
 #include "offline/check_contents.h"
 #include "search/text.h"
@@ -18,15 +19,14 @@ struct content_index {
     struct content_index *next;
     struct index *index; /* owned */
     struct slice row;    /* its definition's key */
-    uint64_t matched;    /* rows that entries have */
-    uint64_t rows;       /* rows that there are */
+    uint64_t matched;    /* rows that entries have, and lists of them */
+    uint64_t rows;       /* those that there are */
     bool has_text;       /* INDEX_TEXT: its row of SPACE_TEXT came */
 };
 
 static bool is_kept(const struct content_index *x)
 {
-    const struct definition *d = &x->index->definition;
-    return d->kind == INDEX_VALUE && d->state != INDEX_FAILED;
+    return index_has_rows(x->index) && x->index->definition.state != INDEX_FAILED;
 }
 
 /* ---- definitions ---- */
@@ -113,21 +113,73 @@ void check_indexes_definition(struct contents *c, const struct store_row *row)
 /* ---- entries ---- */
 
 /* Does this entry have to have its rows? */
-static bool is_due(const struct content_index *x, struct slice tuple)
+static bool is_due(const struct content_index *x, struct slice key)
 {
     const struct definition *d = &x->index->definition;
-    if (!is_kept(x) || !key_is_below(tuple, d->prefix)) return false;
+    struct slice tuple = engine_key_tuple(key);
+    if (!is_kept(x) || !index_covers(x->index, key)) return false;
     return d->state == INDEX_READY || slice_cmp(tuple, d->position) <= 0;
 }
 
+/* What an entry has to have in an index. */
+struct due_rows {
+    struct index_rows rows;
+    int64_t expiry_ms;
+    struct slice list;  /* of a spread hash; data NULL = none */
+    struct slice texts; /* INDEX_TEXT: instead of rows; len 0 = none */
+};
+
+static enum err get_rows(const struct row_source *from, const struct slice *keys, size_t count,
+                         struct entry *out, struct error *e)
+{
+    struct contents *c = from->arg;
+    for (size_t i = 0; i < count; i++) {
+        if (keys[i].len > 0 && !contents_get(c, keys[i], &out[i])) {
+            return error_set(e, ERR_CORRUPT, "a field cannot be read");
+        }
+    }
+    return OK;
+}
+
+static enum err hash_rows(struct contents *c, const struct index *x, struct slice key,
+                          struct slice value, struct due_rows *out, struct error *why)
+{
+    struct element fields[INDEX_PATHS_MAX];
+    struct collection_head h;
+    struct field_names names = {.items = x->fields, .count = x->definition.path_count};
+    struct row_source from = {.arena = &c->arena, .get = get_rows, .arg = c};
+    enum err r = fields_find(c->database, value, &names, &from, fields, why);
+    if (r != OK) return r;
+    out->expiry_ms = index_hash_expiry(x, fields, out->expiry_ms);
+    if (x->definition.kind == INDEX_TEXT) {
+        out->texts = index_hash_texts(x, fields, &c->arena);
+        return OK;
+    }
+    index_hash_rows(x, key, fields, &c->arena, &out->rows);
+    bool is_spread = collection_is_head(value) && collection_head_read(value, &h) && h.is_spread;
+    if (is_spread && out->rows.count > 0) {
+        out->list = index_list(&out->rows, out->expiry_ms, &c->arena);
+    }
+    return OK;
+}
+
+/* out->expiry_ms is that of the entry before. */
+static enum err due_rows(struct contents *c, const struct index *x, struct slice key,
+                         struct slice value, struct due_rows *out, struct error *why)
+{
+    return definition_is_of_hashes(&x->definition)
+               ? hash_rows(c, x, key, value, out, why)
+               : index_rows(x, key, value, &c->arena, &out->rows, why);
+}
+
 static void row_find(struct contents *c, struct content_index *x, const struct store_row *entry,
-                     struct slice key, struct slice value)
+                     struct slice key, const struct entry *wanted)
 {
     const struct definition *d = &x->index->definition;
-    bool is_expired = entry->expiry_ms != 0 && entry->expiry_ms <= c->now_ms;
+    bool is_expired = wanted->expiry_ms != 0 && wanted->expiry_ms <= c->now_ms;
     struct entry row;
     if (!contents_get(c, key, &row)) return;
-    bool is_own = row.exists && slice_eq(row.value, value);
+    bool is_own = row.exists && slice_eq(row.value, wanted->value);
     x->matched += is_own;
     if (!is_own && d->is_unique && is_expired) return;
     if (!row.exists) {
@@ -136,28 +188,39 @@ static void row_find(struct contents *c, struct content_index *x, const struct s
     } else if (!is_own) {
         contents_say(c, PART, entry->key, "its row in index '%.*s' says something else",
                      (int)d->name.len, (const char *)d->name.data);
-    } else if (row.expiry_ms != entry->expiry_ms) {
+    } else if (row.expiry_ms != wanted->expiry_ms) {
         contents_say(c, PART, entry->key, "its row in index '%.*s' expires at %lld, it at %lld",
                      (int)d->name.len, (const char *)d->name.data, (long long)row.expiry_ms,
-                     (long long)entry->expiry_ms);
+                     (long long)wanted->expiry_ms);
     }
 }
 
 void check_indexes_entry(struct contents *c, const struct store_row *entry)
 {
-    struct slice tuple = engine_key_tuple(entry->key);
     for (struct content_index *x = c->indexes; x != NULL; x = x->next) {
         const struct definition *d = &x->index->definition;
-        struct index_rows rows;
+        struct due_rows due = {.expiry_ms = entry->expiry_ms};
         struct error why;
-        if (!is_due(x, tuple)) continue;
-        if (index_rows(x->index, entry->key, entry->value, &c->arena, &rows, &why) != OK) {
+        if (!is_due(x, entry->key)) continue;
+        if (due_rows(c, x->index, entry->key, entry->value, &due, &why) != OK) {
             contents_say(c, PART, entry->key, "it cannot be in index '%.*s': %.160s",
                          (int)d->name.len, (const char *)d->name.data, why.text);
             continue;
         }
-        struct slice value = index_row_value(x->index, entry->key, rows.count > 1, &c->arena);
-        for (size_t i = 0; i < rows.count; i++) row_find(c, x, entry, rows.keys[i], value);
+        struct entry wanted = {.expiry_ms = due.expiry_ms};
+        wanted.value = index_row_value(x->index, entry->key, due.rows.count > 1, &c->arena);
+        for (size_t i = 0; i < due.rows.count; i++) {
+            row_find(c, x, entry, due.rows.keys[i], &wanted);
+        }
+        struct slice tuple = engine_key_tuple(entry->key);
+        struct entry list = {.value = due.list};
+        struct entry texts = {.value = due.texts, .expiry_ms = due.expiry_ms};
+        if (due.list.data != NULL) {
+            row_find(c, x, entry, index_list_key(&c->arena, c->database, d->id, tuple), &list);
+        }
+        if (due.texts.len > 0) {
+            row_find(c, x, entry, index_text_key(&c->arena, c->database, d->id, tuple), &texts);
+        }
     }
 }
 
@@ -171,7 +234,8 @@ void check_indexes_row(struct contents *c, const struct store_row *row)
         x = index_of(c, index_id_read(slice_of(row->key.data + KEY_HEAD_BYTES, INDEX_ID_BYTES)));
     }
     if (x == NULL && c->has_unknown_index) return;
-    if (x == NULL || x->index->definition.kind != INDEX_VALUE) {
+    enum index_kind kind = key_space(row->key) == SPACE_HASH_TEXT ? INDEX_TEXT : INDEX_VALUE;
+    if (x == NULL || x->index->definition.kind != kind || !index_has_rows(x->index)) {
         contents_say(c, PART, row->key, "it is of an index that is not there");
         return;
     }
@@ -183,12 +247,31 @@ struct owner_check {
     const struct content_index *x;
 };
 
-static bool has_row(const struct index_rows *rows, struct slice key)
+static bool has_row(const struct due_rows *due, struct slice key)
 {
-    for (size_t i = 0; i < rows->count; i++) {
-        if (slice_eq(rows->keys[i], key)) return true;
+    for (size_t i = 0; i < due->rows.count; i++) {
+        if (slice_eq(due->rows.keys[i], key)) return true;
     }
-    return false;
+    if (key_space(key) == SPACE_HASH_TEXT) return due->texts.len > 0;
+    return due->list.data != NULL && key.data[KEY_HEAD_BYTES + INDEX_ID_BYTES] == INDEX_LIST_TAG;
+}
+
+/* Whose row or list it is. */
+static bool owner_of(struct contents *c, const struct index *x, const struct store_row *row,
+                     struct slice *owner)
+{
+    bool is_texts = key_space(row->key) == SPACE_HASH_TEXT;
+    size_t head = KEY_HEAD_BYTES + INDEX_ID_BYTES;
+    bool is_multi = false;
+    if (row->key.len <= head || (!is_texts && row->key.data[head] != INDEX_LIST_TAG)) {
+        return index_row_owner(x, row->key, row->value, &c->arena, owner, &is_multi);
+    }
+    head += !is_texts;
+    struct slice tuple = slice_of(row->key.data + head, row->key.len - head);
+    uint8_t *p = arena_alloc(&c->arena, KEY_HEAD_BYTES + tuple.len);
+    bytes_copy(key_head_write(p, c->database, SPACE_DATA), tuple.data, tuple.len);
+    *owner = slice_of(p, KEY_HEAD_BYTES + tuple.len);
+    return tuple.len > 0;
 }
 
 static void owner_check(void *arg, const struct store_row *row)
@@ -200,18 +283,16 @@ static void owner_check(void *arg, const struct store_row *row)
     int len = (int)x->definition.name.len;
     struct slice owner;
     struct entry entry;
-    struct index_rows rows;
+    struct due_rows due = {0};
     struct error why;
-    bool is_multi = false;
-    if (!index_row_owner(x, row->key, row->value, &c->arena, &owner, &is_multi)) {
+    if (!owner_of(c, x, row, &owner)) {
         contents_say(c, PART, row->key, "a row of index '%.*s' that cannot be decoded", len, name);
     } else if (!contents_get(c, owner, &entry)) {
         return;
     } else if (!entry.exists) {
         contents_say(c, PART, owner, "it is not there, but index '%.*s' has a row of it", len,
                      name);
-    } else if (index_rows(x, owner, entry.value, &c->arena, &rows, &why) != OK ||
-               !has_row(&rows, row->key)) {
+    } else if (due_rows(c, x, owner, entry.value, &due, &why) != OK || !has_row(&due, row->key)) {
         contents_say(c, PART, owner, "index '%.*s' has a row of it for a value that it has not",
                      len, name);
     }
@@ -224,8 +305,10 @@ static void rows_end(struct contents *c, struct content_index *x)
     bool is_filling = x->index->definition.state == INDEX_FILLING;
     if (!is_kept(x) || (x->rows == x->matched && !is_filling)) return;
     uint32_t id = x->index->definition.id;
-    struct slice start = index_id_key(&c->own, c->database, SPACE_INDEX_ENTRY, id);
-    struct slice end = index_id_key(&c->own, c->database, SPACE_INDEX_ENTRY, id + 1);
+    enum space space = x->index->definition.kind == INDEX_TEXT ? SPACE_HASH_TEXT
+                                                               : SPACE_INDEX_ENTRY;
+    struct slice start = index_id_key(&c->own, c->database, space, id);
+    struct slice end = index_id_key(&c->own, c->database, space, id + 1);
     contents_range(c, start, end, owner_check, &o);
 }
 
@@ -248,7 +331,8 @@ void check_indexes_text(struct contents *c, const struct store_row *row)
     x->has_text = true;
     if (text_spec_read(row->value, &c->arena, &spec, &why) != OK) {
         contents_say(c, PART, row->key, "%.220s", why.text);
-    } else if (!slice_eq(spec.prefix, d->prefix) || spec.path_count != d->path_count) {
+    } else if (!slice_eq(spec.prefix, d->prefix) || spec.path_count != d->path_count ||
+               spec.is_of_hashes != definition_is_of_hashes(d)) {
         contents_say(c, PART, row->key, "it is not the index '%.*s' that is defined",
                      (int)d->name.len, (const char *)d->name.data);
     }

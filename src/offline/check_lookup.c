@@ -22,6 +22,7 @@ static const char *const space_names[] = {
     [SPACE_INDEX] = "index",         [SPACE_INDEX_ENTRY] = "index row",
     [SPACE_TEXT] = "text index",     [SPACE_DATABASE] = "catalog row",
     [SPACE_ELEMENT] = "element",     [SPACE_COLLECTION] = "owner of elements",
+    [SPACE_HASH_TEXT] = "texts of",
 };
 
 static void hex_put(struct buf *out, struct slice bytes)

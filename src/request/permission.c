@@ -177,12 +177,21 @@ static bool may(const struct request *rq, const struct access_subject *x)
     return u->is_unlimited || access_may(u, x);
 }
 
+static bool may_read_paths(const struct request *rq, struct slice text)
+{
+    struct access_subject x = {.kind = ACCESS_PREFIX, .text = text, .needs = ACCESS_READ};
+    return may(rq, &x);
+}
+
 bool may_read_below(const struct request *rq, struct slice tuple)
 {
-    if (rq->client->user->is_unlimited) return true;
-    struct access_subject x = {
-        .kind = ACCESS_PREFIX, .text = subject_of_prefix(rq->arena, tuple), .needs = ACCESS_READ};
-    return may(rq, &x);
+    return rq->client->user->is_unlimited ||
+           may_read_paths(rq, subject_of_prefix(rq->arena, tuple));
+}
+
+bool may_read_index(const struct request *rq, const struct definition *d)
+{
+    return rq->client->user->is_unlimited || may_read_paths(rq, subject_of_index(rq->arena, d));
 }
 
 bool may_read_queue(const struct request *rq, struct slice name)
@@ -272,7 +281,7 @@ static bool may_see_duplicate(const struct request *rq)
     if (blank == NULL) return false;
     struct slice name = slice_of(text.data, (size_t)(blank - text.data));
     const struct index *x = index_find(rq->env->db->indexes, rq->client->database, name);
-    return x != NULL && may_read_below(rq, x->definition.prefix);
+    return x != NULL && may_read_index(rq, &x->definition);
 }
 
 /* `index '<name>': ...`: what an index cannot take tells its name and its paths. */
@@ -288,7 +297,7 @@ static bool may_see_index(const struct request *rq)
     const struct index *x = index_find(rq->env->db->indexes, rq->client->database, name);
     /* One that could not be made is not there. */
     if (x == NULL) return (rq->command->flags & CMD_INDEX) != 0;
-    return may_read_below(rq, x->definition.prefix);
+    return may_read_index(rq, &x->definition);
 }
 
 /* Of all that the command names. */

@@ -22,6 +22,7 @@ ERR_MUST_USE enum err permission_ask(struct request *rq);
 ERR_MUST_USE enum err permission_check(struct request *rq, const struct user *u, struct denial *d);
 /* For what shows only what the user may see. */
 bool may_read_below(const struct request *rq, struct slice tuple);
+bool may_read_index(const struct request *rq, const struct definition *d);
 bool may_read_queue(const struct request *rq, struct slice name);
 bool may_use_database(const struct request *rq, const struct database *d);
 

@@ -4,6 +4,7 @@
 #include "request/subjects.h"
 
 #include "codec/key.h"
+#include "codec/utf8.h"
 #include "request/args.h"
 #include "request/bind.h"
 #include "request/enqueue.h"
@@ -38,6 +39,22 @@ static struct slice path_of(struct arena *arena, struct slice tuple, bool is_pre
 struct slice subject_of_prefix(struct arena *arena, struct slice tuple)
 {
     return path_of(arena, tuple, true);
+}
+
+struct slice subject_of_index(struct arena *arena, const struct definition *d)
+{
+    struct buf tuple;
+    bool is_of_names = definition_is_of_hashes(d) && d->prefix.len == 0;
+    if (!is_of_names) return subject_of_prefix(arena, d->prefix);
+    struct slice text = glob_literal(d->hashes);
+    text.len = utf8_valid_bytes(text); /* names that it has are UTF-8 */
+    if (text.len == 0) return slice_of(NULL, 0);
+    buf_init(&tuple);
+    key_add_string(&tuple, text);
+    buf_require(&tuple);
+    text = path_of(arena, buf_slice(&tuple), false);
+    buf_fini(&tuple);
+    return text;
 }
 
 static struct slice number_text(struct arena *arena, uint16_t number)
@@ -85,6 +102,11 @@ void subjects_below(struct subjects *s, struct slice tuple, unsigned needs)
     add(s, (struct access_subject){.kind = ACCESS_PREFIX,
                                    .text = subject_of_prefix(s->rq->arena, tuple),
                                    .needs = needs});
+}
+
+void subjects_index(struct subjects *s, const struct definition *d, unsigned needs)
+{
+    subjects_paths(s, subject_of_index(s->rq->arena, d), needs);
 }
 
 void subjects_paths(struct subjects *s, struct slice text, unsigned needs)

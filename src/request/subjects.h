@@ -8,6 +8,7 @@
 #define REQUEST_SUBJECTS_H
 
 #include "access/ask.h"
+#include "index/index.h"
 #include "request/keys.h"
 
 /* What is asked for as one command. */
@@ -36,6 +37,8 @@ void subjects_key(struct subjects *s, struct slice key, unsigned needs);
 unsigned subjects_needs(unsigned key_flags);
 /* Likewise, as a key that is used so: enum key_flag. */
 void subjects_key_used(struct subjects *s, struct slice key, unsigned key_flags);
+/* All that the index may have entries of. */
+void subjects_index(struct subjects *s, const struct definition *d, unsigned needs);
 /* All that lies below the tuple (of the selected database). */
 void subjects_below(struct subjects *s, struct slice tuple, unsigned needs);
 void subjects_all_keys(struct subjects *s, unsigned needs);
@@ -60,6 +63,8 @@ void subjects_as(struct subjects *s, const struct command *c);
 struct slice subject_of_queue(struct arena *arena, struct slice name);
 /* The path of the tuple and a slash; empty for the empty one. */
 struct slice subject_of_prefix(struct arena *arena, struct slice tuple);
+/* What the paths of all keys that the index may have entries of begin with. */
+struct slice subject_of_index(struct arena *arena, const struct definition *d);
 struct access_subject subject_of_database(struct arena *arena, const struct database *d);
 
 #endif

@@ -11,7 +11,8 @@
 #include "codec/value.h"
 #include "filter/path.h"
 
-#define SPEC_FORMAT 1
+#define SPEC_OF_VALUES 1
+#define SPEC_OF_HASHES 2
 #define SPEC_MEMBERS 4
 
 /* ---- tokenizers ---- */
@@ -63,7 +64,7 @@ void text_spec_write(const struct text_spec *spec, struct buf *out)
 {
     INVARIANT(spec->path_count >= 1 && spec->path_count <= TEXT_PATHS_MAX);
     write_array(out, SPEC_MEMBERS);
-    pack_uint(out, SPEC_FORMAT);
+    pack_uint(out, spec->is_of_hashes ? SPEC_OF_HASHES : SPEC_OF_VALUES);
     pack_bin(out, spec->prefix);
     pack_str(out, slice_str(text_tokenizer_name(spec->tokenizer)));
     write_array(out, spec->path_count);
@@ -92,13 +93,13 @@ enum err text_spec_read(struct slice bytes, struct arena *arena, struct text_spe
     struct spec_reader r = {.at = bytes.data, .end = bytes.data + bytes.len};
     uint32_t members = read_item(&r, PACK_ARRAY).count;
     uint64_t format = read_item(&r, PACK_UINT).u;
-    if (!r.is_bad && format > SPEC_FORMAT) {
+    if (!r.is_bad && format > SPEC_OF_HASHES) {
         return error_set(e, ERR_FORMAT, "text index: its format is newer than this program");
     }
     struct slice prefix = read_item(&r, PACK_BIN).body;
     struct slice tokenizer = read_item(&r, PACK_STR).body;
     uint32_t path_count = read_item(&r, PACK_ARRAY).count;
-    if (r.is_bad || members != SPEC_MEMBERS || format != SPEC_FORMAT) {
+    if (r.is_bad || members != SPEC_MEMBERS || format == 0) {
         return error_set(e, ERR_CORRUPT, "text index: its description is damaged");
     }
     if (!text_tokenizer_find(tokenizer, &out->tokenizer)) {
@@ -108,6 +109,7 @@ enum err text_spec_read(struct slice bytes, struct arena *arena, struct text_spe
         return error_set(e, ERR_CORRUPT, "text index: it has %u paths", path_count);
     }
     out->path_count = path_count;
+    out->is_of_hashes = format == SPEC_OF_HASHES;
     for (uint32_t i = 0; i < path_count; i++) {
         struct slice path = read_item(&r, PACK_STR).body;
         struct error why;

@@ -3,7 +3,7 @@
  * thread, by the pointers of text_ops (backend/text.h says what they promise).
  *
  * Spec, a MessagePack array: [format 1, prefix (bin: the encoded tuple), tokenizer (str: one of the
- * names below), [path text (str), ...]].
+ * names below), [path text (str), ...]]; of an index of hashes format is 2.
  *
  * The text of a path in a value: of a string itself; of a number, bigint, u64 or boolean its digits
  * or name as in JSON; of an array, Set, object or Map the texts of all that is inside (of objects
@@ -28,6 +28,7 @@ enum text_tokenizer { TOKENIZE_UNICODE61, TOKENIZE_PORTER, TOKENIZE_ASCII, TOKEN
 
 struct text_spec {
     struct slice prefix; /* encoded tuple, without database and space */
+    bool is_of_hashes;
     enum text_tokenizer tokenizer;
     size_t path_count;
     const struct path *paths[TEXT_PATHS_MAX];

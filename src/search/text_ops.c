@@ -13,6 +13,7 @@ static enum err spec_read(struct slice bytes, struct arena *arena, struct text_d
     enum err r = text_spec_read(bytes, arena, spec, e);
     if (r != OK) return r;
     *out = (struct text_definition){.prefix = spec->prefix,
+                                    .is_of_hashes = spec->is_of_hashes,
                                     .column_count = spec->path_count,
                                     .tokenize = text_tokenizer_option(spec->tokenizer),
                                     .spec = spec};

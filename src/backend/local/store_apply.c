@@ -80,12 +80,13 @@ enum err store_apply_entry(struct sqlite_store *s, const struct mem_entry *entry
     if (!v->is_tombstone) {
         change->bytes += (int64_t)(entry->key.len + v->value_len - KEY_HEAD_BYTES);
     }
-    if (!is_counted(entry->key)) return OK;
-    if (s->texts != NULL) {
+    bool has_text = is_counted(entry->key) || key_space(entry->key) == BACKEND_SPACE_HASH_TEXT;
+    if (s->texts != NULL && has_text) {
         struct slice value = slice_of(v->value, v->value_len);
         r = store_text_entry(s, entry->key, v->is_tombstone ? NULL : &value, e);
         if (r != OK) return r;
     }
+    if (!is_counted(entry->key)) return OK;
     change->entries = !v->is_tombstone - s->replaced.entries;
     change->expiring = (!v->is_tombstone && v->expiry_ms != 0) - s->replaced.expiring;
     return OK;

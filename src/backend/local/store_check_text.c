@@ -83,10 +83,15 @@ static enum err entry_check(struct text_check *x, struct slice key, struct slice
 static enum err entries_bind(const struct text_check *x, sqlite3_stmt *stmt, struct buf *bounds)
 {
     const struct text_table *t = x->t;
-    uint8_t head[] = {STORE_HEAD(t->database, x->s->generations[t->database], STORE_SPACE_COUNTED)};
+    uint8_t id[sizeof t->id];
+    bool is_of_hashes = t->definition.is_of_hashes;
+    uint8_t head[] = {STORE_HEAD(t->database, x->s->generations[t->database],
+                                 is_of_hashes ? BACKEND_SPACE_HASH_TEXT : STORE_SPACE_COUNTED)};
+    struct slice prefix = is_of_hashes ? slice_of(id, sizeof id) : t->definition.prefix;
+    put_u32(id, t->id);
     for (int i = 0; i < 2; i++) {
         buf_append(&bounds[i], head, sizeof head);
-        buf_append(&bounds[i], t->definition.prefix.data, t->definition.prefix.len);
+        buf_append(&bounds[i], prefix.data, prefix.len);
         buf_append_byte(&bounds[i], i == 0 ? 0 : 0xff);
     }
     if (!t->is_complete) {
@@ -160,8 +165,7 @@ static enum err docs_check(struct text_check *x, struct error *e)
         r = store_check_step(x->k, docs, &has, e);
         if (r != OK || !has) break;
         struct slice key = store_check_blob(docs, 0);
-        if (key.len > KEY_HEAD_BYTES && key_space(key) == STORE_SPACE_COUNTED &&
-            store_text_covers(x->t, key)) {
+        if (key.len > KEY_HEAD_BYTES && store_text_covers(x->t, key)) {
             struct slice placed = store_place(x->s, key);
             sqlite3_bind_blob64(find, 1, placed.data, placed.len, SQLITE_STATIC);
             r = store_check_step(x->k, find, &is_there, e);

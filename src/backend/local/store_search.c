@@ -9,6 +9,7 @@
 
 #include "backend/local/store_int.h"
 #include "backend/text.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/give_way.h"
 
@@ -116,6 +117,50 @@ static enum err add_hit(struct search *x, struct slice key, const struct entry *
     return OK;
 }
 
+/* Rows that the filter asks for, as the reader sees them. */
+static enum err rows_of_reader(const struct row_source *from, const struct slice *keys,
+                               size_t count, struct entry *out, struct error *e)
+{
+    struct search *x = from->arg;
+    enum err r = OK;
+    for (size_t i = 0; i < count && r == OK; i++) {
+        out[i] = (struct entry){0};
+        if (keys[i].len == 0) continue;
+        r = sqlite_get(&x->reader->base, keys[i], true, &out[i], e);
+        if (r == OK && out[i].exists) out[i].value = arena_copy(from->arena, out[i].value);
+        sqlite_get_end(&x->reader->base);
+        if (has_expired(x, &out[i])) out[i].exists = false;
+    }
+    return r;
+}
+
+/* The entry's value is borrowed from the reader, and gone when rows are asked for. */
+static enum err filter_asks(struct search *x, struct slice key, struct entry *entry, bool *is_hit)
+{
+    struct text_request *q = x->q;
+    struct arena arena;
+    arena_init(&arena, 4096);
+    struct row_source from = {.arena = &arena, .get = rows_of_reader, .arg = x};
+    if (row_filter_asks(q->filter, entry->value)) {
+        entry->value = arena_copy(&q->arena, entry->value);
+        sqlite_get_end(&x->reader->base);
+    }
+    enum err r = row_filter_check(q->filter, entry->value, ROW_WORK_MAX, &q->error);
+    if (r == OK) r = row_filter_decide(q->filter, key, entry->value, &from, is_hit, &q->error);
+    arena_fini(&arena);
+    return r;
+}
+
+/* The key of the entry: of an index of hashes doc_n has that of its texts (text.h). */
+static struct slice entry_key(const struct search *x, struct slice key, uint8_t *room)
+{
+    size_t before = KEY_HEAD_BYTES + sizeof x->q->id;
+    if (key_space(key) != BACKEND_SPACE_HASH_TEXT || key.len < before) return key;
+    uint8_t *tuple = key_head_write(room, x->q->database, STORE_SPACE_COUNTED);
+    bytes_copy(tuple, key.data + before, key.len - before);
+    return slice_of(room, KEY_HEAD_BYTES + key.len - before);
+}
+
 /* The row of x->hits, if its entry is one to be shown. */
 static enum err look_at(struct search *x)
 {
@@ -125,14 +170,13 @@ static enum err look_at(struct search *x)
     int rc = sqlite3_step(x->doc);
     enum err r = search_error(x, rc);
     if (r == OK && rc == SQLITE_ROW) {
-        struct slice key = slice_of(sqlite3_column_blob(x->doc, 0),
+        struct slice doc = slice_of(sqlite3_column_blob(x->doc, 0),
                                     (size_t)sqlite3_column_bytes(x->doc, 0));
+        struct slice key = entry_key(x, doc, arena_alloc(&q->arena, doc.len));
         r = sqlite_get(&x->reader->base, key, true, &entry, &q->error);
         bool is_hit = r == OK && entry.exists && !has_expired(x, &entry);
-        if (is_hit && q->filter != NULL) {
-            r = row_filter_check(q->filter, entry.value, ROW_WORK_MAX, &q->error);
-            is_hit = r == OK && q->filter->matches(q->filter, entry.value);
-        }
+        if (is_hit && q->filter != NULL) r = filter_asks(x, key, &entry, &is_hit);
+        is_hit = is_hit && r == OK;
         if (is_hit && x->passed++ >= q->offset) r = add_hit(x, key, &entry);
         sqlite_get_end(&x->reader->base);
     }

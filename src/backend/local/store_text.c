@@ -342,14 +342,18 @@ enum err store_text_define(struct sqlite_store *s, struct slice key, const struc
 
 bool store_text_covers(const struct text_table *t, struct slice key)
 {
-    struct slice tuple = slice_of(key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
-    return key_database(key) == t->database && key_is_below(tuple, t->definition.prefix);
+    struct slice rest = slice_of(key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
+    if (key_database(key) != t->database) return false;
+    if (t->definition.is_of_hashes) {
+        return key_space(key) == BACKEND_SPACE_HASH_TEXT && rest.len > sizeof t->id &&
+               get_u32(rest.data) == t->id;
+    }
+    return key_space(key) == STORE_SPACE_COUNTED && key_is_below(rest, t->definition.prefix);
 }
 
 bool store_text_wants(const struct sqlite_store *s, struct slice key)
 {
     if (s->source.fetch == NULL) return true;
-    if (key_space(key) != STORE_SPACE_COUNTED) return false;
     const struct text_table *t = s->texts;
     while (t != NULL && !store_text_covers(t, key)) t = t->next;
     return t != NULL;
@@ -477,8 +481,12 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
 
 void store_text_bounds(const struct text_table *t, struct buf *start, struct buf *end)
 {
-    uint8_t head[] = {KEY_HEAD(t->database, STORE_SPACE_COUNTED)};
-    struct slice prefix = t->definition.prefix;
+    uint8_t id[sizeof t->id];
+    bool is_of_hashes = t->definition.is_of_hashes;
+    uint8_t head[] = {
+        KEY_HEAD(t->database, is_of_hashes ? BACKEND_SPACE_HASH_TEXT : STORE_SPACE_COUNTED)};
+    struct slice prefix = is_of_hashes ? slice_of(id, sizeof id) : t->definition.prefix;
+    put_u32(id, t->id);
     if (t->position.len > 0) {
         buf_append(start, t->position.data, t->position.len);
     } else {

@@ -53,7 +53,7 @@ struct text_table {
     unsigned version; /* of text_ops when it was made */
 };
 
-/* Is the entry of this internal key, of the data space, one of the index? */
+/* Is the entry of this internal key one of the index, or what it has of a hash? */
 bool store_text_covers(const struct text_table *t, struct slice key);
 /* Is the entry to be written? With a source of its own (backend/nearby.h): if an index covers it.
  * */

@@ -124,7 +124,7 @@ void watch_subjects(struct subjects *s, struct slice name, bool is_pattern)
     struct slice key;
     if (is_pattern) {
         subjects_channels(s, name);
-        subjects_paths(s, access_literal(rest), ACCESS_READ);
+        subjects_paths(s, glob_literal(rest), ACCESS_READ);
     } else if (channel_key(s->rq, rest, is_prefix, &key) != OK) {
         s->is_unclear = true; /* it will be refused */
     } else {

@@ -69,7 +69,11 @@ static void index_subjects(struct subjects *s, const struct argument *a, const v
     const struct slice *name = from;
     const struct index *x = index_find(rq->env->db->indexes, rq->client->database, *name);
     s->is_hidden = true;
-    subjects_below(s, x != NULL ? x->definition.prefix : slice_of(NULL, 0), a->flags);
+    if (x != NULL) {
+        subjects_index(s, &x->definition, a->flags);
+    } else {
+        subjects_all_keys(s, a->flags);
+    }
 }
 const struct argument_kind arg_kind_index = {.read = read_index, .subjects = index_subjects};
 
@@ -83,6 +87,7 @@ ARGUMENTS(drop_arguments, struct named, "name", ARG_INDEX(struct named, name, "n
 
 struct create {
     struct slice name, prefix; /* the prefix an internal key */
+    struct slice hashes;       /* a pattern; data NULL = of values */
     struct slices values, texts;
     struct slice tokenizer;
     bool is_unique, may_exist; /* IF NOT EXISTS */
@@ -130,10 +135,15 @@ static enum err check_options(struct request *rq, const struct create *a)
         return error_set(&rq->error, ERR_SYNTAX,
                          "syntax error: an index is either ON values or for TEXT");
     }
-    if (a->prefix.data == NULL || (!is_text && a->values.count == 0)) {
+    bool has_place = a->prefix.data != NULL || a->hashes.data != NULL;
+    if (!has_place || (!is_text && a->values.count == 0)) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "syntax error: KV.INDEX CREATE needs PREFIX key, and ON or TEXT with a "
-                         "number of paths and the paths");
+                         "syntax error: KV.INDEX CREATE needs PREFIX key or HASHES pattern, and ON "
+                         "or TEXT with a number of paths and the paths");
+    }
+    if (is_text && a->hashes.data != NULL && !rq->env->db->is_local) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "a text index of hashes is not possible with backend postgresql");
     }
     if (is_text && a->is_unique) {
         return error_set(&rq->error, ERR_SYNTAX, "syntax error: UNIQUE is for ON, not for TEXT");
@@ -144,6 +154,27 @@ static enum err check_options(struct request *rq, const struct create *a)
     return OK;
 }
 
+/* A pattern is one, and a path is a field's name. */
+static enum err check_hashes(struct request *rq, const struct create *a)
+{
+    struct slice ignored;
+    if (a->hashes.data == NULL) return OK;
+    enum err r = arg_pattern(rq, a->hashes);
+    if (r == OK && utf8_valid_bytes(a->hashes) != a->hashes.len) {
+        r = error_set(&rq->error, ERR_SYNTAX, "HASHES: the pattern is not UTF-8");
+    }
+    const struct slices *paths = a->texts.count > 0 ? &a->texts : &a->values;
+    for (size_t i = 0; i < paths->count && r == OK; i++) {
+        struct slice path = paths->items[i];
+        if (path_is_name(a->text.paths[i], &ignored)) continue;
+        r = error_set(&rq->error, ERR_SYNTAX,
+                      "path '%.*s' is more than the name of a field, which is all that a hash has: "
+                      "a name with dots or brackets stands in quotes, such as \"home.city\"",
+                      (int)path.len, (const char *)path.data);
+    }
+    return r;
+}
+
 static enum err check_create(struct request *rq, void *bound)
 {
     struct create *a = bound;
@@ -152,6 +183,7 @@ static enum err check_create(struct request *rq, void *bound)
     enum err r = check_name(rq, a->name);
     if (r == OK) r = check_options(rq, a);
     if (r == OK) r = take_paths(rq, a, is_text ? &a->texts : &a->values);
+    if (r == OK) r = check_hashes(rq, a);
     if (r != OK) return r;
     if (a->tokenizer.data != NULL && !text_tokenizer_find(a->tokenizer, &a->text.tokenizer)) {
         return error_set(&rq->error, ERR_SYNTAX,
@@ -162,8 +194,10 @@ static enum err check_create(struct request *rq, void *bound)
     d->name = a->name;
     d->kind = is_text ? INDEX_TEXT : INDEX_VALUE;
     d->is_unique = a->is_unique;
-    d->prefix = engine_key_tuple(a->prefix);
+    if (a->prefix.data != NULL) d->prefix = engine_key_tuple(a->prefix);
+    d->hashes = a->hashes;
     a->text.prefix = d->prefix;
+    a->text.is_of_hashes = definition_is_of_hashes(d);
     a->text.path_count = d->path_count;
     if (is_text) d->tokenizer = slice_str(text_tokenizer_name(a->text.tokenizer));
     return OK;
@@ -174,31 +208,34 @@ static enum err check_create(struct request *rq, void *bound)
 static void create_subjects(struct subjects *s, const void *bound)
 {
     const struct create *a = bound;
-    subjects_below(s, engine_key_tuple(a->prefix), ACCESS_BOTH);
+    struct definition of = {.hashes = a->hashes};
+    if (a->prefix.data != NULL) of.prefix = engine_key_tuple(a->prefix);
+    subjects_index(s, &of, ACCESS_BOTH);
 }
 
-ARGUMENTS_WITH(create_arguments, struct create,
-               "name [PREFIX key] [ON count path [path ...]] [TEXT numpaths text-path "
-               "[text-path ...]] [UNIQUE] [TOKENIZE tokenizer] [IF NOT EXISTS]",
-               WITH(.shown = "name PREFIX key <ON count path [path ...] [UNIQUE] | TEXT count path "
-                             "[path ...] [TOKENIZE tokenizer]> [IF NOT EXISTS]",
-                    .words_least = 6, .members = "IF - NOT - EXISTS -", .check = check_create,
-                    .subjects = create_subjects),
-               ARG_WORD(struct create, name, "name"),
-               ARG_PREFIX(struct create, prefix, "PREFIX", KEY_PREFIX),
-               ARG_COUNT("count", 1, INDEX_VALUE_PATHS_MAX, "paths", "ON 1 name"),
-               ARG_WORDS(struct create, values, "path"),
-               ARG_COUNT("numpaths", 1, TEXT_PATHS_MAX, "paths", "TEXT 2 title body"),
-               ARG_WORDS(struct create, texts, "text-path"),
-               ARG_FLAG(struct create, is_unique, "UNIQUE"),
-               ARG_WORD(struct create, tokenizer, "TOKENIZE"),
-               ARG_FLAG(struct create, may_exist, "IF"), ARG_FLAG(struct create, may_exist, "NOT"),
-               ARG_FLAG(struct create, may_exist, "EXISTS"));
+ARGUMENTS_WITH(
+    create_arguments, struct create,
+    "name [PREFIX key] [HASHES pattern] [ON count path [path ...]] [TEXT numpaths text-path "
+    "[text-path ...]] [UNIQUE] [TOKENIZE tokenizer] [IF NOT EXISTS]",
+    WITH(.shown = "name <PREFIX key | HASHES pattern> <ON count path [path ...] [UNIQUE] | "
+                  "TEXT count path [path ...] [TOKENIZE tokenizer]> [IF NOT EXISTS]",
+         .words_least = 6, .members = "IF - NOT - EXISTS -", .check = check_create,
+         .subjects = create_subjects),
+    ARG_WORD(struct create, name, "name"), ARG_PREFIX(struct create, prefix, "PREFIX", KEY_PREFIX),
+    ARG_WORD(struct create, hashes, "HASHES"),
+    ARG_COUNT("count", 1, INDEX_VALUE_PATHS_MAX, "paths", "ON 1 name"),
+    ARG_WORDS(struct create, values, "path"),
+    ARG_COUNT("numpaths", 1, TEXT_PATHS_MAX, "paths", "TEXT 2 title body"),
+    ARG_WORDS(struct create, texts, "text-path"), ARG_FLAG(struct create, is_unique, "UNIQUE"),
+    ARG_WORD(struct create, tokenizer, "TOKENIZE"), ARG_FLAG(struct create, may_exist, "IF"),
+    ARG_FLAG(struct create, may_exist, "NOT"), ARG_FLAG(struct create, may_exist, "EXISTS"));
 
 static bool is_same_definition(const struct definition *a, const struct definition *b)
 {
     bool is_same = a->kind == b->kind && a->is_unique == b->is_unique &&
-                   a->path_count == b->path_count && slice_eq(a->prefix, b->prefix);
+                   a->path_count == b->path_count && slice_eq(a->prefix, b->prefix) &&
+                   definition_is_of_hashes(a) == definition_is_of_hashes(b) &&
+                   slice_eq(a->hashes, b->hashes);
     if (is_same && a->kind == INDEX_TEXT) is_same = slice_eq(a->tokenizer, b->tokenizer);
     for (size_t i = 0; i < a->path_count && is_same; i++) {
         is_same = slice_eq(a->paths[i], b->paths[i]);
@@ -229,7 +266,7 @@ static enum err create_run(struct request *rq)
     if (r != OK) return r;
     const struct index *there = index_find(rq->env->db->indexes, rq->client->database,
                                            a->definition.name);
-    if (there != NULL && !may_read_below(rq, there->definition.prefix)) {
+    if (there != NULL && !may_read_index(rq, &there->definition)) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "this name is not free for an index here; take another");
     }
@@ -271,7 +308,9 @@ static const struct command sub_create = {
     .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .summary = "An index of the values, or of the text, at paths of the entries below a prefix.",
+    .summary =
+        "An index of the values, or of the text, at paths of the entries below a prefix, or of "
+        "the fields of hashes.",
     .arguments = &create_arguments,
     .reply = "OK; with IF NOT EXISTS 0 when there is one that is equal, an error when one of the "
              "name is another. What is there already is added in the background, if it is much; "
@@ -317,11 +356,11 @@ static enum err list_run(struct request *rq)
     const struct index *first = index_first(rq->env->db->indexes, rq->client->database);
     size_t count = 0;
     for (const struct index *x = first; x != NULL; x = x->next) {
-        count += may_read_below(rq, x->definition.prefix);
+        count += may_read_index(rq, &x->definition);
     }
     resp_array(rq->w, count);
     for (const struct index *x = first; x != NULL; x = x->next) {
-        if (may_read_below(rq, x->definition.prefix)) resp_bulk(rq->w, x->definition.name);
+        if (may_read_index(rq, &x->definition)) resp_bulk(rq->w, x->definition.name);
     }
     return OK;
 }
@@ -343,18 +382,25 @@ static void reply_definition(struct request *rq, const struct index *x, unsigned
     const struct definition *d = &x->definition;
     bool is_text = d->kind == INDEX_TEXT;
     enum index_state state = d->state;
-    if (is_text) state = percent == 100 ? INDEX_READY : INDEX_FILLING;
+    bool is_told = !index_has_rows(x) || state == INDEX_READY; /* by the store */
+    if (is_text && is_told) state = percent == 100 ? INDEX_READY : INDEX_FILLING;
     struct buf *key = rq->scratch;
     buf_clear(key, SIZE_MAX);
     engine_key_begin(key, x->database);
     buf_append(key, d->prefix.data, d->prefix.len);
-    resp_map(rq->w, 8);
+    resp_map(rq->w, 9);
     resp_bulk_str(rq->w, "name");
     resp_bulk(rq->w, d->name);
     resp_bulk_str(rq->w, "type");
     resp_bulk_str(rq->w, is_text ? "text" : "value");
     resp_bulk_str(rq->w, "prefix");
     reply_key(rq->w, rq->format, buf_slice(key));
+    resp_bulk_str(rq->w, "hashes");
+    if (definition_is_of_hashes(d)) {
+        resp_bulk(rq->w, d->hashes);
+    } else {
+        resp_nil(rq->w);
+    }
     resp_bulk_str(rq->w, "paths");
     resp_array(rq->w, d->path_count);
     for (size_t i = 0; i < d->path_count; i++) resp_bulk(rq->w, d->paths[i]);
@@ -385,7 +431,8 @@ static enum err info_run(struct request *rq)
     x = index_find(rq->env->db->indexes, rq->client->database, a->name);
     if (x == NULL) return arg_index(rq, a->name, INDEX_VALUE, &x);
     unsigned percent = 0;
-    if (x->definition.kind == INDEX_TEXT) {
+    bool is_kept = index_has_rows(x) && x->definition.state != INDEX_READY;
+    if (x->definition.kind == INDEX_TEXT && !is_kept) {
         r = text_state(rq, x, &percent);
     } else {
         percent = index_percent(rq->env->db->indexes, x);
@@ -401,7 +448,8 @@ static const struct command sub_info = {
     .summary = "The definition of an index and how far it is.",
     .arguments = &info_arguments,
     .reply =
-        "name, type (value or text), prefix, paths, unique or tokenize, state (filling, ready, "
+        "name, type (value or text), prefix, hashes (a pattern, nil: it is not of hashes), paths, "
+        "unique or tokenize, state (filling, ready, "
         "failed), percent, error (nil unless it failed). A map, or a flat array in RESP2.",
     .run = info_run,
 };

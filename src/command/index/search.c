@@ -21,6 +21,7 @@
 
 /* Above the seam and below it they are the same rows. */
 _Static_assert((int)SPACE_TEXT == BACKEND_SPACE_TEXT, "the space of text indexes");
+_Static_assert((int)SPACE_HASH_TEXT == BACKEND_SPACE_HASH_TEXT, "the space of texts of hashes");
 
 enum search_state { SEARCH_NEW, SEARCH_RUNNING, SEARCH_DONE, SEARCH_GONE };
 
@@ -87,7 +88,7 @@ static struct search *search_new(struct request *rq, const struct index *x)
     arena_init(&s->request.arena, ARENA_CHUNK_BYTES);
     s->path_count = d->path_count;
     for (size_t i = 0; i < d->path_count; i++) s->paths[i] = arena_copy(&s->arena, d->paths[i]);
-    engine_range_below(&s->arena, x->database, d->prefix, &s->request.start, &s->request.end);
+    index_range(x, &s->arena, &s->request.start, &s->request.end);
     s->request.database = x->database;
     s->request.id = d->id;
     s->request.column_count = d->path_count;
@@ -202,6 +203,7 @@ static enum err kv_search_run(struct request *rq)
     if (s == NULL) {
         const struct index *x = NULL;
         enum err r = arg_index(rq, ((const struct search_words *)rq->bound)->name, INDEX_TEXT, &x);
+        if (r == OK && index_has_rows(x)) r = index_complete(rq, x);
         if (r != OK) return r;
         s = search_new(rq, x);
         r = search_begin(rq, s);

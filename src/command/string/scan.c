@@ -55,7 +55,7 @@ static void walk_fini(struct key_walk *k)
  * all that can fit it: their prefix; empty = any key. */
 static struct slice prefix_of(struct request *rq, struct slice pattern)
 {
-    struct slice text = access_literal(pattern);
+    struct slice text = glob_literal(pattern);
     struct error ignored;
     while (text.len > 0 && text.data[text.len - 1] != '/') text.len--;
     if (text.len == 0) return text;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "codec/key.h"
 #include "codec/value.h"
+#include "collection/fields.h"
 #include "unit/db/db_help.h"
 
 static void bench_engine(struct ibench *t)
@@ -21,7 +22,8 @@ static void bench_engine(struct ibench *t)
     options.idem_window_ms = 10000;
     options.idem_entries_max = 100;
     t->g = engine_new(&options);
-    t->ix = indexes_new(t->g);
+    struct hash_reader hashes = {.fields = fields_of_view};
+    t->ix = indexes_new(t->g, &hashes);
     t->ix->create_rows = t->ix->batch_rows = t->rows;
 }
 

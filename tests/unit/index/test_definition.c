@@ -22,7 +22,8 @@ static void a_definition_comes_back_with_all_it_has(void **state)
                                 .state = states[i],
                                 .position = slice_str("position"),
                                 .filled = 5000000000,
-                                .note = slice_str("why")};
+                                .note = slice_str("why"),
+                                .hashes = i == 0 ? slice_str("user:*") : slice_of(NULL, 0)};
         struct definition out;
         struct buf row;
         buf_init(&row);
@@ -40,6 +41,8 @@ static void a_definition_comes_back_with_all_it_has(void **state)
         assert_true(slice_eq(out.position, in.position));
         assert_int_equal(out.filled, in.filled);
         assert_true(slice_eq(out.note, in.note));
+        assert_int_equal(definition_is_of_hashes(&out), i == 0);
+        assert_true(slice_eq(out.hashes, in.hashes));
         for (size_t len = 0; len < row.len; len++) {
             assert_false(definition_read(slice_of(row.data, len), &out));
         }

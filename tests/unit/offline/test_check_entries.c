@@ -136,7 +136,7 @@ static void keys_and_values_must_be_such(void **state)
     looks_found(t, "damage entries kv, database 0, entry []: ", "its key is empty");
     looks_found(t, "damage entries kv, database 0, entry ff: ", "its key cannot be decoded");
     looks_found(t, "damage entries kv, database 0, unknown space 78: ",
-                "it is in space 17, which nothing uses");
+                "it is in space 18, which nothing uses");
     assert_int_equal(t->k.entries, 4);
     buf_fini(&key);
 }
@@ -265,7 +265,8 @@ static void places_are_told_for_people(void **state)
              "kv, database 258, figures of queue 'q' ff");
     place_is("kv", slice_of("\x00\x00\x05\x09q", 5), "kv, database 0, message of 0971"); /* cut */
     place_is("kv", slice_of("\x00\x00\x0bxname", 8), "kv, database 0, index 'name'");
-    place_is("kv", slice_of("\x00\x00\x11\x01", 4), "kv, database 0, unknown space 01");
+    place_is("kv", slice_of("\x00\x00\x11\x01", 4), "kv, database 0, texts of 01");
+    place_is("kv", slice_of("\x00\x00\x12\x01", 4), "kv, database 0, unknown space 01");
     place_is("kv", slice_of("\x00\x00\x00\x01", 4), "kv, database 0, unknown space 01");
     buf_fini(&key);
 }

@@ -73,7 +73,7 @@ static void lists_and_words_that_go_together_are_one_member(void **state)
     expect(of("KV.ENQUEUE", ""), "queue:text! value:value! delay:integer backoff:integer[n] "
                                  "undelivered:key[n] dedup:text");
     expect(of("KV.INDEX", "CREATE"),
-           "name:text! prefix:key on:text[n] text:text[n] unique:flag tokenize:text");
+           "name:text! prefix:key hashes:text on:text[n] text:text[n] unique:flag tokenize:text");
     expect(of("KV.SEARCH", ""), "name:text! query:text! limit:integer offset:integer where:filter "
                                 "scores:flag highlight:text<2> snippet:integer");
     assert_string_equal(of("KV.SEARCH", "")->items[6].parts[1], "close");

@@ -166,12 +166,20 @@ static void a_damaged_description_is_an_error(void **state)
                         read_error("9401c403026b00a6706f7274657290", ERR_CORRUPT));
     assert_string_equal("text index: it has 4294967295 paths",
                         read_error("9401c403026b00a6706f72746572ddffffffff", ERR_CORRUPT));
+    assert_int_equal(OK, text_spec_read(buf_slice(&out), &arena, &spec, &e));
+    assert_false(spec.is_of_hashes);
+    spec.is_of_hashes = true;
+    out.len = 0;
+    text_spec_write(&spec, &out);
+    assert_string_equal("9402c403026b00a6706f7274657292a3612e62a124", to_hex(buf_slice(&out)));
+    assert_int_equal(OK, text_spec_read(buf_slice(&out), &arena, &spec, &e));
+    assert_true(spec.is_of_hashes);
     assert_string_equal("text index: a path is damaged",
                         read_error("9401c403026b00a6706f7274657291a0", ERR_CORRUPT));
     assert_string_equal("text index: a path is damaged",
                         read_error("9401c403026b00a6706f7274657291a1ff", ERR_CORRUPT));
     assert_string_equal("text index: its format is newer than this program",
-                        read_error("9502c0", ERR_FORMAT));
+                        read_error("9503c0", ERR_FORMAT));
 }
 
 /* ---- the text of a value ---- */
