@@ -89,6 +89,8 @@ VALUES
     head -c 3000000 /dev/zero | tr '\0' 'x' | sed 's/^/"/; s/$/"/' | cli -x KV.SET '["large"]' >/dev/null
     cli KV.INDEX CREATE by PREFIX '["t"]' ON 2 a b.c UNIQUE >/dev/null
     cli KV.INDEX CREATE words PREFIX '["t"]' TEXT 1 a TOKENIZE porter >/dev/null
+    cli KV.INDEX CREATE fields HASHES 'h:*' ON 1 city UNIQUE >/dev/null
+    cli KV.INDEX CREATE texts HASHES 'h:[ab]*' TEXT 2 a b >/dev/null
     cli KV.DB CREATE shop MAXENTRIES 1000 BACKUP no KEEP 2 MAXBYTES 1000000 COMMENT 'a "shop"' >/dev/null
     cli -n 3 KV.SET '["three"]' 3 >/dev/null
     cli -n 16 KV.SET '["shop"]' 1 >/dev/null
@@ -109,7 +111,7 @@ ctl export --all --format msgpack >"$scratch/all.mp"
 ctl export >"$scratch/one.jsonl"
 digest=$(ctl digest)
 same "the first line says what it is" '{"format":"tupled-export 1","all":true,"version":"' "$(head -c 50 "$scratch/all.jsonl")"
-same "the last line counts" '"entries":26,"deletions":0,"collections":0,"messages":3,"dead":1,"indexes":2,"databases":3,"libraries":2' \
+same "the last line counts" '"entries":26,"deletions":0,"collections":0,"messages":3,"dead":1,"indexes":4,"databases":3,"libraries":2' \
     "$(tail -n 1 "$scratch/all.jsonl" | grep -oE '"entries.*libraries":[0-9]+')"
 same "a library as text" '{"library":"shop","code":"#!lua name=shop\nredis.register_function(\"sell\", function(keys, args)\n\treturn redis.call(\"DECRBY\", keys[1], args[1])\nend)\n"}' \
     "$(grep '^{"library":"shop"' "$scratch/all.jsonl")"
@@ -123,6 +125,8 @@ for format in jsonl mp; do
     cli KV.DB DROP shop >/dev/null
     cli KV.INDEX DROP by >/dev/null
     cli KV.INDEX DROP words >/dev/null
+    cli KV.INDEX DROP fields >/dev/null
+    cli KV.INDEX DROP texts >/dev/null
     cli FUNCTION FLUSH >/dev/null
     check "an export as $format is loaded" ctl import "$scratch/all.$format"
     ctl export --all -o "$scratch/again.jsonl" 2>/dev/null

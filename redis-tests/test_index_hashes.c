@@ -63,7 +63,7 @@ static void people(void)
 }
 
 /* How many hits a search has. */
-static size_t ask_reply_count(const char *command)
+static size_t hits(const char *command)
 {
     redisReply *r = ask_reply(c, command);
     if (r->type != REDIS_REPLY_ARRAY) fail_msg("%s: %s", command, r->str);
@@ -335,8 +335,8 @@ static void hashes_are_found_by_their_words(void **state)
            "KV.INDEX INFO books");
     expect(c, "[[['book:2'] {'$collection':{'type':'hash','length':4}} @]]",
            "KV.SEARCH books blue");
-    assert_int_equal(ask_reply_count("KV.SEARCH books roses"), 2);
-    assert_int_equal(ask_reply_count("KV.SEARCH books title:roses"), 1);
+    assert_int_equal(hits("KV.SEARCH books roses"), 2);
+    assert_int_equal(hits("KV.SEARCH books title:roses"), 1);
     expect(c, "[[['book:1'] * @ * [title <red> roses]]]", "KV.SEARCH books red HIGHLIGHT < >");
     expect(c, "[[['book:2'] * @]]", "KV.SEARCH books roses WHERE {'price':{'$gt':20}}");
     expect(c, "[[['book:1'] * @]]", "KV.SEARCH books roses WHERE {'price':{'$lt':20}}");
@@ -360,7 +360,7 @@ static void hashes_are_found_by_their_words(void **state)
     expect(c, "[:1]", "HPEXPIRE book:1 1 FIELDS 1 title");
     wait_gone("book:1", "title");
     long until = testserver_now_ms() + LIMIT_MS;
-    while (ask_reply_count("KV.SEARCH books second") > 0) { /* until it is swept */
+    while (hits("KV.SEARCH books second") > 0) { /* until it is swept */
         if (testserver_now_ms() > until) fail_msg("a field that has ended is found");
         testserver_pause();
     }
@@ -371,6 +371,29 @@ static void hashes_are_found_by_their_words(void **state)
     expect(c, ":1", "KV.INDEX DROP books");
     expect(c, "+OK", "KV.INDEX CREATE books HASHES book:* TEXT 1 title");
     expect(c, "[]", "KV.SEARCH books red");
+}
+
+static void a_flush_empties_indexes_and_keeps_them(void **state)
+{
+    people();
+    expect(c, "+OK", "KV.INDEX CREATE by_city HASHES user:* ON 1 city");
+    expect(c, "+OK", "KV.INDEX CREATE words HASHES user:* TEXT 1 city");
+    wait_ready("words");
+    assert_int_equal(hits("KV.SEARCH words paris"), 2);
+    expect(c, "+OK", "FLUSHDB");
+    expect(c, "[0 []]", "KV.FIND by_city KEYSONLY");
+    expect(c, ":2", "HSET user:8 city Paris bio %s", long_text);
+    wait_ready("words");
+    expect(c, "[0 [['user:8']]]", "KV.FIND by_city KEYSONLY");
+    assert_int_equal(hits("KV.SEARCH words paris"), 1);
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "FLUSHDB");
+    expect(c, "+QUEUED", "HSET user:8 city Rome");
+    expect(c, "+QUEUED", "KV.FIND by_city KEYSONLY");
+    expect(c, "[+OK :1 [0 [['user:8']]]]", "EXEC");
+    wait_ready("words");
+    assert_int_equal(hits("KV.SEARCH words paris"), 0);
+    assert_int_equal(hits("KV.SEARCH words rome"), 1);
 }
 
 /* ---- filling ---- */
@@ -396,9 +419,9 @@ static void an_index_is_filled_while_hashes_are_written(void **state)
     expect(c, "+OK", "KV.INDEX CREATE words HASHES h:* TEXT 1 n");
     for (int i = 0; i < 4000; i += 40) expect(c, ":0", "HSET h:%d n 71", i);
     wait_ready("words");
-    assert_int_equal(ask_reply_count("KV.SEARCH words 71 LIMIT 1000"), 100);
-    assert_int_equal(ask_reply_count("KV.SEARCH words 1 LIMIT 1000"), 400);
-    assert_int_equal(ask_reply_count("KV.SEARCH words 0 LIMIT 1000"), 300);
+    assert_int_equal(hits("KV.SEARCH words 71 LIMIT 1000"), 100);
+    assert_int_equal(hits("KV.SEARCH words 1 LIMIT 1000"), 400);
+    assert_int_equal(hits("KV.SEARCH words 0 LIMIT 1000"), 300);
 }
 
 /* ---- rights ---- */
@@ -638,6 +661,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(filters_pass_over_many_large_hashes, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(hashes_are_found_by_their_words, group_enter, group_leave),
+        cmocka_unit_test_setup_teardown(a_flush_empties_indexes_and_keeps_them, group_enter,
+                                        group_leave),
         cmocka_unit_test_setup_teardown(an_index_is_filled_while_hashes_are_written, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(a_user_may_use_an_index_of_what_it_may_read, group_enter,

@@ -323,7 +323,7 @@ for i in 1 2 3; do ask PUT "/entries/p/%23$i" -d "{\"n\":$i,\"m\":\"m$i\",\"t\":
 answers "an index" '200 {"ok":true,"created":true}' PUT /indexes/by_n -d '{"prefix":"p","on":["n","m"],"unique":true}'
 answers "... that is there" '200 {"ok":true,"created":false}' PUT /indexes/by_n -d '{"prefix":["p"],"on":["n","m"],"unique":true}'
 status "... with another definition" 409 PUT /indexes/by_n -d '{"prefix":"p","on":["n"]}'
-by_n='{"name":"by_n","type":"value","prefix":["p"],"paths":["n","m"],"unique":true,"state":"ready","percent":100,"error":null}'
+by_n='{"name":"by_n","type":"value","prefix":["p"],"hashes":null,"paths":["n","m"],"unique":true,"state":"ready","percent":100,"error":null}'
 answers "its definition" "200 $by_n" GET /indexes/by_n
 answers "all of them" "200 {\"indexes\":[$by_n]}" GET /indexes
 answers "one that is not there" "404 {\"error\":\"ERR there is no index 'none'\"}" GET /indexes/none
@@ -359,6 +359,12 @@ answers "no prefix" '400 {"error":"prefix must be a key: an array of its parts, 
 answers "no paths" '400 {"error":"say on, the paths of values, or text, those of a text index"}' PUT /indexes/x -d '{"prefix":"p"}'
 answers "none of them" '400 {"error":"on must be an array of strings, of one at least"}' PUT /indexes/x -d '{"prefix":"p","on":[]}'
 status "unique texts" 400 PUT /indexes/x -d '{"prefix":"p","text":["t"],"unique":true}'
+cli HSET user:1 city Paris >/dev/null
+answers "an index of hashes" '200 {"ok":true,"created":true}' PUT /indexes/cities -d '{"hashes":"user:*","on":["city"]}'
+answers "... that is there" '200 {"ok":true,"created":false}' PUT /indexes/cities -d '{"hashes":"user:*","on":["city"]}'
+status "... with another pattern" 409 PUT /indexes/cities -d '{"hashes":"user*","on":["city"]}'
+answers "its definition" '200 {"name":"cities","type":"value","prefix":[],"hashes":"user:*","paths":["city"],"unique":false,"state":"ready","percent":100,"error":null}' GET /indexes/cities
+answers "found by a field" '200 {"keys":[["user:1"]],"cursor":null,"hasMore":false}' GET '/indexes/cities/find?keysOnly=true&value=%22Paris%22'
 answers "dropped" '200 {"ok":true}' DELETE /indexes/text
 answers "... once" '404 {"error":"there is no index of this name"}' DELETE /indexes/text
 

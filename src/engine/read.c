@@ -238,6 +238,7 @@ static enum err rows_of_scan(const struct row_source *from, const struct slice *
     for (size_t i = 0; i < count; i++) {
         out[i] = (struct entry){0};
         if (keys[i].len == 0) continue;
+        if (!work_take(a->scan->work_left)) return too_many(e);
         places[n] = i;
         wanted[n++] = keys[i];
     }

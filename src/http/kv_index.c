@@ -48,6 +48,7 @@ void kv_index_put_run(struct exchange *x)
     struct slice prefix_key;
     if (!rest_command_words(x, &w) || !rest_take_body(x, &body)) return;
     struct json_part prefix = rest_object_get(&body, "prefix");
+    struct json_part hashes = rest_object_get(&body, "hashes");
     struct json_part on = rest_object_get(&body, "on");
     struct json_part text = rest_object_get(&body, "text");
     if (rest_is_there(&on) == rest_is_there(&text)) {
@@ -55,6 +56,8 @@ void kv_index_put_run(struct exchange *x)
     } else if (is_empty(&on) || is_empty(&text)) {
         exchange_fail(x, 400, "%s must be an array of strings, of one at least",
                       is_empty(&on) ? "on" : "text");
+    } else if (rest_is_there(&hashes) && !rest_is_there(&prefix)) {
+        rest_command_go(&w, index_made);
     } else if (rest_dialect_of(x)->body_key(x, &prefix, "prefix", &prefix_key)) {
         rest_command_go(&w, index_made);
     }

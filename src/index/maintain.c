@@ -250,9 +250,9 @@ static enum err derive_texts(struct indexes *ix, struct view *v, const struct in
     if (r == OK) r = get_row(v, key, &old, e);
     if (r == OK) r = view_derives(v, 2, e);
     if (r != OK) return r;
-    bool is_same = old.exists && old.expiry_ms == new.expiry_ms &&slice_eq(old.value, new.texts);
+    bool is_same = slice_eq(old.value, new.texts) && old.expiry_ms == new.expiry_ms;
     if (new.texts.len == 0 && old.exists) view_delete(v, key);
-    if (new.texts.len > 0 && !is_same) put_texts(v, &new);
+    if (!old.exists || !is_same) put_texts(v, &new);
     return OK;
 }
 

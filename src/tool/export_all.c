@@ -61,6 +61,7 @@ static enum tool_status export_index(struct exporter *x, const char *name)
     if (s != TOOL_DONE) return s;
     const redisReply *type = wire_map_find(r, "type");
     const redisReply *prefix = wire_map_find(r, "prefix");
+    const redisReply *hashes = wire_map_find(r, "hashes");
     const redisReply *paths = wire_map_find(r, "paths");
     const redisReply *tokenize = wire_map_find(r, "tokenize");
     if (!wire_is(type, REDIS_REPLY_STRING) || !wire_is(prefix, REDIS_REPLY_STRING) ||
@@ -72,6 +73,7 @@ static enum tool_status export_index(struct exporter *x, const char *name)
     record_text(&o, "index", slice_str(name));
     record_text(&o, "type", wire_slice(type));
     record_raw(&o, "prefix", wire_slice(prefix));
+    if (wire_is(hashes, REDIS_REPLY_STRING)) record_text(&o, "hashes", wire_slice(hashes));
     record_list(&o, "paths", paths->elements);
     for (size_t i = 0; i < paths->elements; i++) {
         record_item_text(&o, wire_slice(paths->element[i]), i == 0);

@@ -93,14 +93,15 @@ static void lines_close(struct source *s)
 /* ---- what a record is ------------------------------------------------------------------------ */
 
 static const char *const lines_names[] = {
-    "key",         "value",   "versionstamp", "expires",   "ttl",         "deleted",     "format",
-    "of",          "all",     "version",      "time",      "program",     "prefix",      "database",
-    "limits",      "backup",  "keep",         "max-bytes", "max-entries", "rate",        "comment",
-    "index",       "type",    "paths",        "unique",    "tokenize",    "queue",       "id",
-    "due",         "failed",  "error",        "attempts",  "backoff",     "undelivered", "end",
-    "records",     "entries", "dead",         "messages",  "deletions",   "indexes",     "digest",
-    "databases",   "library", "code",         "libraries", "collection",  "more",        "elements",
-    "collections", NULL};
+    "key",         "value",       "versionstamp", "expires",     "ttl",        "deleted",
+    "format",      "of",          "all",          "version",     "time",       "program",
+    "prefix",      "database",    "limits",       "backup",      "keep",       "max-bytes",
+    "max-entries", "rate",        "comment",      "index",       "type",       "paths",
+    "unique",      "tokenize",    "queue",        "id",          "due",        "failed",
+    "error",       "attempts",    "backoff",      "undelivered", "end",        "records",
+    "entries",     "dead",        "messages",     "deletions",   "indexes",    "digest",
+    "databases",   "library",     "code",         "libraries",   "collection", "more",
+    "elements",    "collections", "hashes",       NULL};
 
 static bool lines_is_name(struct slice name)
 {

@@ -155,16 +155,22 @@ enum tool_status import_index(struct importer *im, const struct record *r)
     char digits[32];
     struct arena *a = &im->loader.arena;
     struct slice tokenize = fields_get(f, "tokenize");
+    struct slice hashes = fields_get(f, "hashes");
     enum tool_status s = loader_drain(&im->loader);
     if (s != TOOL_DONE) return s;
     bool is_good = field_text(f, fields_get(f, "index"), a, &words[2]) &&
                    field_text(f, fields_get(f, "type"), a, &type);
     words[3] = slice_str("PREFIX");
     words[4] = fields_get(f, "prefix");
+    size_t n = 5;
+    if (hashes.len > 0) {
+        words[n++] = slice_str("HASHES");
+        is_good = is_good && field_text(f, hashes, a, &words[n++]);
+    }
     bool is_text = is_good && slice_eq(type, slice_str("text"));
-    size_t paths = is_good ? rest_paths(im, r, is_text, words + 5, digits) : 0;
+    size_t paths = is_good ? rest_paths(im, r, is_text, words + n, digits) : 0;
     if (paths == 0 || words[4].len == 0) return rest_bad(im, r, "no definition of an index");
-    size_t n = 5 + paths;
+    n += paths;
     if (field_is_true(f, fields_get(f, "unique"))) words[n++] = slice_str("UNIQUE");
     if (is_text && tokenize.len > 0) {
         words[n++] = slice_str("TOKENIZE");
