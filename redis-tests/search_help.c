@@ -115,7 +115,7 @@ void put_text(redisContext *c, int n, const char *json)
 void wait_for_index(redisContext *c, const char *index)
 {
     long until = testserver_now_ms() + LIMIT_MS;
-    while (text_fits(ask(c, "KV.SEARCH %s word", index), "-INDEXING *")) {
+    while (!text_fits(ask(c, "KV.INDEX INFO %s", index), "* state ready *")) {
         if (testserver_now_ms() > until) fail_msg("'%s' is never complete", index);
         testserver_pause();
     }

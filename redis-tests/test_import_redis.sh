@@ -387,11 +387,13 @@ if has "a source by TLS" openssl; then
         secure=$first
         start_redis --tls-port "$secure" --tls-cert-file "$scratch/server.crt" --tls-key-file "$scratch/server.key" \
             --tls-ca-cert-file "$scratch/ca.crt" --tls-auth-clients no
-        src -n 3 SET in3 x >/dev/null
+        same "the source by TLS has a key" OK "$(src -n 3 SET in3 x)"
         flush
         said "a source by TLS" 0 "1 entries" --db 3 import --source-cacert "$scratch/ca.crt" "rediss://localhost:$secure/3"
         said "... that is not trusted" 3 "the source:" --db 3 import --source-cacert "$scratch/other-ca.crt" "rediss://localhost:$secure/3"
         said "... trusted or not" 0 "1 entries" --db 3 import --source-insecure "rediss://localhost:$secure/3"
+        same "... which it still has" "1 db3:keys=1,expires=0,avg_ttl=0" \
+            "$(src -n 3 DBSIZE) $(src INFO keyspace | tr -d '\r' | grep '^db')"
         said "options without TLS" 2 "there are options for TLS with the source" --db 3 import --source-insecure "$(from /3)"
     fi
     stop_redis

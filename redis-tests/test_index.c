@@ -14,6 +14,7 @@
 #include "client.h"
 #include "group.h"
 #include "load_help.h"
+#include "search_help.h"
 
 #define LIMIT_MS 60000
 
@@ -54,20 +55,8 @@ static const char *many_at_once(int first, int count, const char *options)
 /* No entries and no indexes. */
 static void empty(void)
 {
-    redisReply *r = ask_reply(c, "KV.INDEX LIST");
-    for (size_t i = 0; i < r->elements; i++)
-        expect(c, ":1", "KV.INDEX DROP %s", r->element[i]->str);
-    freeReplyObject(r);
+    drop_indexes(c);
     expect(c, "+OK", "FLUSHALL");
-}
-
-static void wait_ready(const char *name)
-{
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (strstr(ask(c, "KV.INDEX INFO %s", name), "state ready") == NULL) {
-        if (testserver_now_ms() > until) fail_msg("%s is never ready", name);
-        testserver_pause();
-    }
 }
 
 static void people(void)
@@ -381,7 +370,7 @@ static void what_was_there_before_is_filled_in_behind_writes(void **state)
     expect(c, "@", "KV.SET ['m',0] {'n':100}");
     expect(c, ":1", "KV.DEL ['m',100]");
     expect(c, "@", "KV.SET ['m',20000] {'n':0}");
-    wait_ready("n");
+    wait_for_index(c, "n");
     expect(c, "[0 [['m',0] ['m',19999]]]", "KV.FIND n 100 KEYSONLY");
     redisReply *r = ask_reply(c, "KV.FIND n 0 KEYSONLY LIMIT 1000");
     assert_int_equal(r->element[1]->elements, 199);
@@ -390,7 +379,7 @@ static void what_was_there_before_is_filled_in_behind_writes(void **state)
     expect(c, "-ERR there is no index 'n'", "KV.FIND n");
     /* The same name again, at once: nothing of the old one is seen. */
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['m'] ON 1 i");
-    wait_ready("n");
+    wait_for_index(c, "n");
     expect(c, "[0 []]", "KV.FIND n 100 KEYSONLY"); /* deleted above */
     expect(c, "[0 [['m',101]]]", "KV.FIND n 101 KEYSONLY");
 }
@@ -427,7 +416,7 @@ static void indexes_are_there_after_a_restart(void **state)
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['m'] ON 1 n");
     group_again(true); /* while it is being filled */
     expect(c, "-DUPLICATE mail ['u',1]", "KV.SET ['u',9] {'mail':'ada@x'}");
-    wait_ready("n");
+    wait_for_index(c, "n");
     redisReply *r = ask_reply(c, "KV.FIND n 7 KEYSONLY LIMIT 1000");
     assert_int_equal(r->element[1]->elements, 200);
     freeReplyObject(r);

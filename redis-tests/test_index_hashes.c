@@ -16,6 +16,7 @@
 #include "client.h"
 #include "group.h"
 #include "load_help.h"
+#include "search_help.h"
 
 #define LIMIT_MS 60000
 
@@ -34,20 +35,8 @@ static int start(void **state)
 /* No entries and no indexes. */
 static void empty(void)
 {
-    redisReply *r = ask_reply(c, "KV.INDEX LIST");
-    for (size_t i = 0; i < r->elements; i++)
-        expect(c, ":1", "KV.INDEX DROP %s", r->element[i]->str);
-    freeReplyObject(r);
+    drop_indexes(c);
     expect(c, "+OK", "FLUSHALL");
-}
-
-static void wait_ready(const char *name)
-{
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (strstr(ask(c, "KV.INDEX INFO %s", name), "state ready") == NULL) {
-        if (testserver_now_ms() > until) fail_msg("%s is never ready", name);
-        testserver_pause();
-    }
 }
 
 static void people(void)
@@ -301,7 +290,7 @@ static void filters_pass_over_many_large_hashes(void **state)
     expect(c, ":10", "KV.COUNT PREFIX [] WHERE {'n':{'$gte':290}}");
     expect(c, "[0 [['many:299']]]", "KV.LIST PREFIX [] WHERE {'n':299} KEYSONLY");
     expect(c, "+OK", "KV.INDEX CREATE by_n HASHES many:* ON 1 n");
-    wait_ready("by_n");
+    wait_for_index(c, "by_n");
     expect(c, "[0 [['many:298'] ['many:299']]]",
            "KV.FIND by_n FROM 200 WHERE {'n':{'$gt':297}} KEYSONLY");
     group_again(false); /* from the store */
@@ -330,7 +319,7 @@ static void hashes_are_found_by_their_words(void **state)
            long_text);
     expect(c, ":1", "HSET book:3 price 5");
     expect(c, "+OK", "KV.INDEX CREATE books HASHES book:* TEXT 2 title body");
-    wait_ready("books");
+    wait_for_index(c, "books");
     expect(c, "[name books type text prefix [] hashes book:* paths [title body] *]",
            "KV.INDEX INFO books");
     expect(c, "[[['book:2'] {'$collection':{'type':'hash','length':4}} @]]",
@@ -378,12 +367,12 @@ static void a_flush_empties_indexes_and_keeps_them(void **state)
     people();
     expect(c, "+OK", "KV.INDEX CREATE by_city HASHES user:* ON 1 city");
     expect(c, "+OK", "KV.INDEX CREATE words HASHES user:* TEXT 1 city");
-    wait_ready("words");
+    wait_for_index(c, "words");
     assert_int_equal(hits("KV.SEARCH words paris"), 2);
     expect(c, "+OK", "FLUSHDB");
     expect(c, "[0 []]", "KV.FIND by_city KEYSONLY");
     expect(c, ":2", "HSET user:8 city Paris bio %s", long_text);
-    wait_ready("words");
+    wait_for_index(c, "words");
     expect(c, "[0 [['user:8']]]", "KV.FIND by_city KEYSONLY");
     assert_int_equal(hits("KV.SEARCH words paris"), 1);
     expect(c, "+OK", "MULTI");
@@ -391,7 +380,7 @@ static void a_flush_empties_indexes_and_keeps_them(void **state)
     expect(c, "+QUEUED", "HSET user:8 city Rome");
     expect(c, "+QUEUED", "KV.FIND by_city KEYSONLY");
     expect(c, "[+OK :1 [0 [['user:8']]]]", "EXEC");
-    wait_ready("words");
+    wait_for_index(c, "words");
     assert_int_equal(hits("KV.SEARCH words paris"), 0);
     assert_int_equal(hits("KV.SEARCH words rome"), 1);
 }
@@ -413,12 +402,12 @@ static void an_index_is_filled_while_hashes_are_written(void **state)
     }
     expect(c, "+OK", "KV.INDEX CREATE by_n HASHES h:* ON 1 n");
     for (int i = 0; i < 4000; i += 40) expect(c, ":0", "HSET h:%d n 70", i);
-    wait_ready("by_n");
+    wait_for_index(c, "by_n");
     assert_int_equal(found("KV.FIND by_n 0 KEYSONLY LIMIT 10000"), 300);
     assert_int_equal(found("KV.FIND by_n 70 KEYSONLY LIMIT 10000"), 100);
     expect(c, "+OK", "KV.INDEX CREATE words HASHES h:* TEXT 1 n");
     for (int i = 0; i < 4000; i += 40) expect(c, ":0", "HSET h:%d n 71", i);
-    wait_ready("words");
+    wait_for_index(c, "words");
     assert_int_equal(hits("KV.SEARCH words 71 LIMIT 1000"), 100);
     assert_int_equal(hits("KV.SEARCH words 1 LIMIT 1000"), 400);
     assert_int_equal(hits("KV.SEARCH words 0 LIMIT 1000"), 300);
@@ -611,12 +600,12 @@ static void what_is_found_is_what_hashes_hold(void **state)
     expect(c, "+OK", "KV.INDEX CREATE by_city HASHES h:* ON 1 city");
     expect(c, "+OK", "KV.INDEX CREATE both HASHES h:* ON 2 city age");
     expect(c, "+OK", "KV.INDEX CREATE words HASHES h:* TEXT 2 city age");
-    wait_ready("words");
+    wait_for_index(c, "words");
     for (int i = 0; i < rounds; i++) {
         if (i % 5 == 0) { /* anew, over what is there */
             if (i > 0) expect(c, ":1", "KV.INDEX DROP by_age");
             expect(c, "+OK", "KV.INDEX CREATE by_age HASHES h:* ON 1 age");
-            wait_ready("by_age");
+            wait_for_index(c, "by_age");
         }
         for (int n = 0; n < CHECK_EVERY; n++) {
             if (load_below(5) == 0) {

@@ -1,10 +1,14 @@
 #!/bin/bash
 # The programs of examples/, run together against one server: a live watcher, a change consumer, a worker
-# pool, and a client that places orders. With redis-py and with node-redis, and the helpers over them.
+# pool, and a client that places orders. With redis-py and with node-redis, and the helpers over them. And the quick
+# starts for these two and C (docs/quick-*.md), whose pieces are a program that prints what they say.
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/libraries.sh"
 
 orders=4
+
+# Two threads may print into one line.
+handled() { grep -o 'done' "$scratch/worked" | wc -l; }
 
 # run_all <name> <program> <ending> <directory>: all four; the orders must be shipped, seen and copied.
 run_all() {
@@ -27,7 +31,7 @@ run_all() {
         [ "$(grep -c '"shipped"' "$scratch/watched")" -ge "$orders" ] &&
             [ "$(grep -c '"shipped"' "$scratch/copy.$ending")" -ge "$orders" ] &&
             # The worker hears of its own commit when the watcher does, and tells of it then.
-            [ "$(grep -c 'done' "$scratch/worked")" -ge "$orders" ] && break
+            [ "$(handled)" -ge "$orders" ] && break
         sleep 0.02
     done
     kill "${pids[@]}" 2>/dev/null
@@ -36,7 +40,7 @@ run_all() {
     same "$name: the watcher saw each shipped" "$orders" "$(grep -c '"shipped"' "$scratch/watched")"
     same "$name: the copy has each shipped" "$orders" \
         "$(grep -c '"shipped"' "$scratch/copy.$ending")"
-    same "$name: each was handled once" "$orders" "$(grep -c 'done' "$scratch/worked")"
+    same "$name: each was handled once" "$orders" "$(handled)"
     same "$name: nothing went wrong" '' \
         "$(grep -hiE 'error|traceback' "$scratch/watched" "$scratch/copied" "$scratch/worked")"
     same "$name: the queue is empty" "ready 0 leased 0 acked $orders" \
@@ -44,8 +48,25 @@ run_all() {
             awk '$1 ~ /^(ready|leased|acked)$/ { printf "%s%s %s", n++ ? " " : "", $1, $2 }')"
 }
 
+# page <page> <language> <remark> <program> <file>: the pieces of a quick start as one program say what the page says.
+page() {
+    redis-cli -p "$port" FLUSHALL >/dev/null
+    awk -v fence="\`\`\`$2" '$0 == fence { is_in = 1; next } /^```/ { is_in = 0 } is_in' "$1" |
+        sed "s/6379/$port/" >"$5"
+    "$4" "$5" >"$scratch/page" 2>&1 </dev/null
+    same "$1: ends well" 0 "$?"
+    same "$1: says what it says" "$(sed -n "s|^$3 -> ||p" "$1")" "$(cat "$scratch/page")"
+}
+
+# compiled <file>: as a program of C with hiredis.
+compiled() {
+    ${CC:-gcc} -Wall -Wextra -Werror -o "$1.out" "$1" -lhiredis && "$1.out"
+}
+
 start_server
+page docs/quick-c.md c // compiled "$scratch/page.c"
 if install_python; then
+    page docs/quick-python.md python '#' "$python" "$scratch/page.py"
     PYTHONPATH=clients/python PYTHONDONTWRITEBYTECODE=1 run_all "examples with redis-py" "$python" py examples/python
 fi
 if build_helpers; then
@@ -53,6 +74,7 @@ if build_helpers; then
     mkdir -p "$scratch/node/node_modules" && cp examples/node/*.mjs "$scratch/node/" &&
         ln -s "$PWD/build/typescript/node_modules/redis" "$typescript_home" "$scratch/node/node_modules/" &&
         mv "$scratch/node/node_modules/typescript" "$scratch/node/node_modules/tupled"
+    page docs/quick-node.md js // node "$scratch/node/page.mjs"
     run_all "examples with node-redis" node mjs "$scratch/node"
 fi
 stop_server
