@@ -25,6 +25,7 @@ awaited() {
 start_redis() {
     find_ports
     source_port=$first
+    : >"$scratch/redis.log" # what the one before said that it is ready would be read
     redis-server --port "$source_port" --bind 127.0.0.1 --save '' --appendonly no --dir "$scratch" --daemonize no "$@" \
         >"$scratch/redis.log" 2>&1 &
     redis=$!

@@ -56,10 +56,11 @@ void kv_index_put_run(struct exchange *x)
     } else if (is_empty(&on) || is_empty(&text)) {
         exchange_fail(x, 400, "%s must be an array of strings, of one at least",
                       is_empty(&on) ? "on" : "text");
-    } else if (rest_is_there(&hashes) && !rest_is_there(&prefix)) {
-        rest_command_go(&w, index_made);
-    } else if (rest_dialect_of(x)->body_key(x, &prefix, "prefix", &prefix_key)) {
-        rest_command_go(&w, index_made);
+    } else {
+        bool needs_prefix = rest_is_there(&prefix) || !rest_is_there(&hashes);
+        bool is_good = !needs_prefix ||
+                       rest_dialect_of(x)->body_key(x, &prefix, "prefix", &prefix_key);
+        if (is_good) rest_command_go(&w, index_made);
     }
 }
 
