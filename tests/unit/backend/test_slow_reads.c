@@ -254,6 +254,32 @@ static void entries_that_are_flushed_while_they_are_fetched_are_seen(void **stat
     rig_fini(&r);
 }
 
+/* Neither drives the other out: who asks for an entry, then for rows of it, and begins anew after each
+ * wait would never come to an end. */
+static void rows_for_a_filter_are_kept_beside_entries(void **state)
+{
+    struct rig r;
+    struct entry entry;
+    open_with_one(&r);
+    reads_wait(true);
+    struct scan *s = open_scan(&r, NULL);
+    struct slice k = key_of(0, "k");
+    struct slice none = key_of(0, "none");
+    assert_int_equal(backend_scan_load(s, &k, 1, &entry, &r.waiter, NULL), ERR_WAIT);
+    run_jobs(pipeline_of(r.b)->workers.query);
+    assert_int_equal(backend_scan_load(s, &k, 1, &entry, &r.waiter, NULL), OK);
+    assert_int_equal(backend_scan_load_rows(s, &none, 1, &entry, &r.waiter, NULL), ERR_WAIT);
+    run_jobs(pipeline_of(r.b)->workers.query);
+    assert_int_equal(backend_scan_load(s, &k, 1, &entry, &r.waiter, NULL), OK);
+    assert_true(entry.exists && slice_eq(entry.value, slice_str("1")));
+    assert_int_equal(backend_scan_load_rows(s, &none, 1, &entry, &r.waiter, NULL), OK);
+    assert_false(entry.exists);
+    backend_scan_close(s);
+    reads_wait(false);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 /* A flush that is in memory alone hides what the store and older memtables have. */
 static void entries_that_were_flushed_before_are_not(void **state)
 {
@@ -291,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_scan_may_be_closed_while_its_entries_are_fetched),
         cmocka_unit_test(a_scan_may_be_closed_while_its_filter_looks),
         cmocka_unit_test(entries_that_are_flushed_while_they_are_fetched_are_seen),
+        cmocka_unit_test(rows_for_a_filter_are_kept_beside_entries),
         cmocka_unit_test(entries_that_were_flushed_before_are_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
