@@ -307,8 +307,58 @@ static void filters_pass_over_many_large_hashes(void **state)
     snprintf(filter + len, sizeof filter - len, "}");
     char command[2100];
     snprintf(command, sizeof command, "KV.COUNT PREFIX [] WHERE %s", filter);
-    expect(c, "-LIMIT where: the filter names 33 fields, and at most 32 can be looked up *",
-           command);
+    expect(c, "-LIMIT where: of a large hash a filter may name 32 fields, and not `$`", command);
+}
+
+/* Fields of megabytes: so much work is one look, so much a transaction, and others run in between. */
+static void large_fields_are_work(void **state)
+{
+    size_t len = (size_t)9 << 20;
+    char *text = malloc(len);
+    assert_non_null(text);
+    memset(text, 'y', len);
+    empty();
+    for (int i = 0; i < 8; i++) expect(c, ":1", "HSET large:%d bio %b", i, text, len);
+    free(text);
+    long long before = load_info(c, "loop_turns");
+    expect(c, ":0", "KV.COUNT PREFIX [] WHERE {'bio':{'$contains':'z'}}");
+    assert_true(load_info(c, "loop_turns") - before >= 8);
+    expect(c,
+           "-LIMIT where: 2 conditions on a value of 9437* bytes are more work than is allowed *",
+           "KV.COUNT PREFIX [] WHERE {'bio':{'$contains':'z','$startsWith':'y'}}");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.COUNT PREFIX [] WHERE {'bio':{'$contains':'z'}}");
+    expect(c,
+           "-EXECABORT * LIMIT where: the filter passes over more bytes than one transaction may",
+           "EXEC");
+    expect(c, "+OK", "KV.INDEX CREATE by_n HASHES large:* ON 1 n");
+    expect(c, ":1", "HSET large:3 n 1");
+    expect(c, "[0 [['large:3']]]", "KV.FIND by_n 1 WHERE {'bio':{'$startsWith':'y'}} KEYSONLY");
+    expect(c,
+           "-LIMIT where: 2 conditions on a value of 9437* bytes are more work than is allowed *",
+           "KV.FIND by_n 1 WHERE {'bio':{'$contains':'z','$startsWith':'y'}} KEYSONLY");
+}
+
+/* What a transaction does not write of a large hash stays as it is in the indexes. */
+static void other_fields_change_nothing_in_indexes(void **state)
+{
+    empty();
+    expect(c, ":3", "HSET user:1 city Paris count 1 bio %s", long_text);
+    expect(c, ":2", "HSET user:2 city Rome bio %s", long_text);
+    expect(c, "+OK", "KV.INDEX CREATE by_city HASHES user:* ON 1 city");
+    expect(c, "+OK", "KV.INDEX CREATE words HASHES user:* TEXT 1 city");
+    wait_for_index(c, "words");
+    expect(c, ":2", "HINCRBY user:1 count 1");
+    expect(c, "[0 [['user:1']]]", "KV.FIND by_city 'Paris' KEYSONLY");
+    assert_int_equal(hits("KV.SEARCH words paris"), 1);
+    expect(c, "+OK", "RENAME user:2 user:1");
+    expect(c, "[0 [['user:1']]]", "KV.FIND by_city KEYSONLY");
+    expect(c, "[0 [['user:1']]]", "KV.FIND by_city 'Rome' KEYSONLY");
+    assert_int_equal(hits("KV.SEARCH words paris"), 0);
+    assert_int_equal(hits("KV.SEARCH words rome"), 1);
+    expect(c, ":1", "EXPIRE user:1 1000");
+    expect(c, "[:1]", "HPEXPIRE user:1 3600000 FIELDS 1 city");
+    expect(c, "[0 [['user:1']]]", "KV.FIND by_city 'Rome' KEYSONLY");
 }
 
 /* ---- search ---- */
@@ -650,6 +700,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(filters_see_what_a_transaction_wrote, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(filters_pass_over_many_large_hashes, group_enter,
+                                        group_leave),
+        cmocka_unit_test_setup_teardown(large_fields_are_work, group_enter, group_leave),
+        cmocka_unit_test_setup_teardown(other_fields_change_nothing_in_indexes, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(hashes_are_found_by_their_words, group_enter, group_leave),
         cmocka_unit_test_setup_teardown(a_flush_empties_indexes_and_keeps_them, group_enter,

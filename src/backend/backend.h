@@ -121,13 +121,12 @@ struct batch {
 /* Where rows that are asked for by their keys come from. */
 struct row_source {
     struct arena *arena; /* of the keys */
-    /* The entry of a key that is empty is absent. OK, ERR_WAIT: ask again for the same, or another
-     * error. */
+    uint64_t work_max;   /* of a look at what was found; more is refused */
+    /* OK, ERR_WAIT: ask again for the same, or another error. */
     enum err (*get)(const struct row_source *from, const struct slice *keys, size_t count,
                     struct entry *out, struct error *e);
     void *arg;
 };
-#define ROW_SOURCE_MAX 32 /* rows in one call */
 
 /* Which rows a scan returns, judged by their values. Embedded in its owner; the scan keeps a
  * reference as long as any thread may look. */

@@ -122,6 +122,13 @@ bool collection_head_read(struct slice value, struct collection_head *out)
     return !c.is_damaged && out->count <= out->packed.len;
 }
 
+bool collection_is_spread_hash(struct slice value)
+{
+    struct collection_head h;
+    return collection_is_head(value) && collection_head_read(value, &h) &&
+           h.kind == COLLECTION_HASH && h.is_spread;
+}
+
 bool collection_packed_next(const struct collection_head *h, size_t *at, struct element *out)
 {
     struct cursor c = {.at = h->packed.data + *at, .end = h->packed.data + h->packed.len};

@@ -42,7 +42,7 @@ struct element {
     int64_t expiry_ms;  /* of a field; 0 = never */
 };
 
-/* Some of a hash's fields; one whose data is NULL is passed over. */
+/* Some of a hash's fields. */
 #define FIELD_NAMES_MAX 32
 struct field_names {
     const struct slice *items;
@@ -73,6 +73,8 @@ struct collection_head {
 
 /* Has the value the form of a head? It may be damaged all the same. */
 bool collection_is_head(struct slice value);
+/* Is it the head of a hash whose fields are rows? */
+bool collection_is_spread_hash(struct slice value);
 /* False: it is none, or damaged. The elements are checked when they are read. */
 bool collection_head_read(struct slice value, struct collection_head *out);
 /* The next element of h->packed; *at is 0 at first. False at the end, and on damage: then *at is

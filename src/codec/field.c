@@ -18,16 +18,15 @@ bool field_number(struct slice text, struct buf *out)
     return value_from_json(text, NULL, out, &ignored) == OK;
 }
 
-void field_pack(struct slice text, struct buf *out)
+void field_pack(struct slice text, struct buf *scratch, struct buf *out)
 {
-    struct buf both;
-    buf_init(&both);
-    pack_str(&both, text);
-    if (field_number(text, &both)) {
-        pack_ext(out, EXT_FIELD, buf_slice(&both));
+    bool may_be = text.len > 0 && text.len <= FIELD_NUMBER_BYTES_MAX;
+    buf_clear(scratch, SIZE_MAX);
+    if (may_be) pack_str(scratch, text);
+    if (may_be && field_number(text, scratch)) {
+        pack_ext(out, EXT_FIELD, buf_slice(scratch));
     } else {
-        buf_append(out, both.data, both.len);
+        pack_str(out, text);
     }
-    if (both.is_failed) out->is_failed = true;
-    buf_fini(&both);
+    if (scratch->is_failed) out->is_failed = true;
 }

@@ -11,7 +11,7 @@
 /* Is it that of a number? Then that is appended as a stored value. */
 bool field_number(struct slice text, struct buf *out);
 /* Appends what a filter looks at: a string; of a number's text EXT_FIELD, whose body is the string
- * and the number. Text is UTF-8. */
-void field_pack(struct slice text, struct buf *out);
+ * and the number. Text is UTF-8; scratch is overwritten. */
+void field_pack(struct slice text, struct buf *scratch, struct buf *out);
 
 #endif

@@ -1,7 +1,6 @@
 /* fields: see fields.h. */
 #include "collection/fields.h"
 
-#include "base/bytes.h"
 #include "collection/rows.h"
 
 static enum err damaged(struct error *e)
@@ -16,8 +15,7 @@ static enum err find_packed(const struct collection_head *h, const struct field_
     size_t at = 0;
     while (collection_packed_next(h, &at, &x)) {
         for (size_t i = 0; i < names->count; i++) {
-            struct slice name = names->items[i];
-            if (name.data != NULL && slice_eq(name, x.name)) out[i] = x;
+            if (slice_eq(names->items[i], x.name)) out[i] = x;
         }
     }
     return at == h->packed.len ? OK : damaged(e);
@@ -26,11 +24,10 @@ static enum err find_packed(const struct collection_head *h, const struct field_
 static enum err find_rows(const struct element_rows *of, const struct field_names *names,
                           const struct row_source *from, struct element *out, struct error *e)
 {
-    struct slice keys[FIELD_NAMES_MAX] = {{0}};
+    struct slice keys[FIELD_NAMES_MAX];
     struct entry found[FIELD_NAMES_MAX] = {{0}};
     for (size_t i = 0; i < names->count; i++) {
-        struct slice name = names->items[i];
-        if (name.data != NULL) keys[i] = row_of_name(from->arena, of, ROW_FIELD, name);
+        keys[i] = row_of_name(from->arena, of, ROW_FIELD, names->items[i]);
     }
     enum err r = from->get(from, keys, names->count, found, e);
     for (size_t i = 0; i < names->count && r == OK; i++) {
@@ -39,8 +36,6 @@ static enum err find_rows(const struct element_rows *of, const struct field_name
     }
     return r;
 }
-
-_Static_assert(FIELD_NAMES_MAX <= ROW_SOURCE_MAX, "fields are asked for at once");
 
 enum err fields_find(uint16_t database, struct slice value, const struct field_names *names,
                      const struct row_source *from, struct element *out, struct error *e)
@@ -65,9 +60,8 @@ enum err fields_source(const struct row_source *from, const struct slice *keys, 
     enum err r = OK;
     for (size_t i = 0; i < count && r == OK; i++) {
         out[i] = (struct entry){0};
-        if (keys[i].len == 0 || view_own(v, keys[i], &out[i])) continue;
-        /* Of rows that this transaction has spread there are no others. */
-        if (v->overlay != NULL && row_version(keys[i]) == v->version) continue;
+        if (view_own(v, keys[i], &out[i])) continue;
+        if (v->overlay != NULL && engine_is_new_row(v->overlay, keys[i])) continue;
         r = view_stored(v, keys[i], &out[i], e);
     }
     return r;
@@ -78,4 +72,18 @@ enum err fields_of_view(struct view *v, uint16_t database, struct slice value,
 {
     struct row_source from = {.arena = v->arena, .get = fields_source, .arg = v};
     return fields_find(database, value, names, &from, out, e);
+}
+
+bool fields_are_written(struct view *v, uint16_t database, struct slice value,
+                        const struct field_names *names)
+{
+    struct collection_head h;
+    struct entry ignored;
+    if (!collection_head_read(value, &h)) return true;
+    struct element_rows of = {.database = database, .incarnation = h.incarnation};
+    for (size_t i = 0; i < names->count; i++) {
+        struct slice key = row_of_name(v->arena, &of, ROW_FIELD, names->items[i]);
+        if (view_own(v, key, &ignored)) return true;
+    }
+    return false;
 }

@@ -21,4 +21,8 @@ ERR_MUST_USE enum err fields_of_view(struct view *v, uint16_t database, struct s
                                      const struct field_names *names, struct element *out,
                                      struct error *e);
 
+/* Has the transaction written one of them? `value` is a spread hash. */
+bool fields_are_written(struct view *v, uint16_t database, struct slice value,
+                        const struct field_names *names);
+
 #endif

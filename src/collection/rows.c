@@ -200,11 +200,6 @@ struct slice row_value_of_score(struct arena *arena, const struct element *x)
 
 /* ---- reading ---- */
 
-uint64_t row_version(struct slice key)
-{
-    return get_u64(key.data + KEY_HEAD_BYTES);
-}
-
 enum row_tag row_tag_of(struct slice key)
 {
     return (enum row_tag)key.data[TAG_AT];

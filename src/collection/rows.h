@@ -96,8 +96,6 @@ int64_t row_expiry_ms(struct slice key);
 /* The field of a row t. */
 struct slice row_expiry_field(struct slice key, struct slice value);
 enum row_tag row_tag_of(struct slice key);
-/* The version of the commit that made its incarnation. */
-uint64_t row_version(struct slice key);
 /* Its numbers, of row_of_numbers. False: it has not so many. */
 bool row_numbers(struct slice key, uint64_t *numbers, size_t count);
 

@@ -66,7 +66,7 @@ void db_begin(struct db *db, const struct db_options *options)
     db->watch = watch_new(db->engine, options->late_bytes_max);
     queues.engine = db->engine;
     db->queues = queues_new(&queues);
-    struct hash_reader hashes = {.fields = fields_of_view};
+    struct hash_reader hashes = {.fields = fields_of_view, .are_written = fields_are_written};
     db->indexes = indexes_new(db->engine, &hashes);
     struct collections_options collections = options->collections;
     collections.engine = db->engine;

@@ -209,6 +209,9 @@ bool engine_take_large(struct engine *g);
 unsigned engine_overlay_changes(const struct overlay *o);
 /* The version that its entries have. */
 uint64_t engine_overlay_version(const struct overlay *o);
+/* Is it a row of a collection that this transaction has spread? What it did not write of those is
+ * not there, and must not be read: another attempt has another incarnation. */
+bool engine_is_new_row(const struct overlay *o, struct slice key);
 /* The version that a commit gets if it is made in this turn and before any other. */
 uint64_t engine_version_next(struct engine *g);
 
@@ -277,7 +280,9 @@ ERR_MUST_USE enum err engine_scan_load(struct engine_scan *s, const struct slice
  * the same. What engine_scan_next returns matches. */
 struct row_look {
     struct slice key, value;
-    bool matches; /* result */
+    /* results */
+    bool matches;
+    uint64_t work; /* of rows that were asked for */
 };
 ERR_MUST_USE enum err engine_scan_matches(struct engine_scan *s, const struct row_filter *f,
                                           struct row_look *look, struct waiter *w, struct error *e);

@@ -5,8 +5,12 @@
 #include "engine/overlay.h"
 
 #define EXPIRED_SKIPS_MAX 4096 /* expired rows passed over in one call before others get a turn */
-#define REFUSED_MAX 64         /* rows that a filter refused after a second look; likewise */
-#define NAMED_BYTES_MAX 120    /* of a key, in an error */
+/* Of second looks of a filter, which asks for rows: so many in a row that it refused, and so much
+ * work (row_filter_work), before others get a turn; and so much in a transaction. */
+#define REFUSED_MAX 64
+#define TURN_WORK (1u << 20)
+#define UNDIVIDED_WORK (64u << 20)
+#define NAMED_BYTES_MAX 120 /* of a key, in an error */
 
 /* A damaged entry is named by its key. */
 static enum err name_key(struct slice key, struct error *e)
@@ -60,6 +64,7 @@ struct engine_scan {
     struct buf held_key, held_value;
     struct entry held;
     unsigned refused; /* rows in a row */
+    uint64_t work;    /* of second looks: in this turn, or of all of an undivided scan */
     uint64_t depends; /* of rows that the filter asked for */
     /* Merged into it: what the overlay wrote in the range, in order. */
     struct overlay *overlay;
@@ -189,12 +194,11 @@ static void drop_expired(const struct engine_scan *s, struct entry *entries, siz
     }
 }
 
-/* A row of a collection that this transaction has spread: what it did not write of it is not there,
- * and must not be asked for, as another attempt has another incarnation. */
-static bool is_made_here(const struct engine_scan *s, struct slice key)
+/* An incarnation begins with the version of the commit that made it (collection/rows.h). */
+bool engine_is_new_row(const struct overlay *o, struct slice key)
 {
     return key_space(key) == SPACE_ELEMENT && key.len >= KEY_HEAD_BYTES + sizeof(uint64_t) &&
-           get_u64(key.data + KEY_HEAD_BYTES) == engine_overlay_version(s->overlay);
+           get_u64(key.data + KEY_HEAD_BYTES) == engine_overlay_version(o);
 }
 
 static enum err load_over(struct engine_scan *s, const struct slice *keys, size_t count,
@@ -202,9 +206,9 @@ static enum err load_over(struct engine_scan *s, const struct slice *keys, size_
 {
     enum err r = OK;
     for (size_t i = 0; i < count && r == OK; i++) {
-        const struct written *own = overlay_find(s->overlay, keys[i]);
         out[i] = (struct entry){0};
-        if (own == NULL && is_made_here(s, keys[i])) continue;
+        bool is_new = engine_is_new_row(s->overlay, keys[i]);
+        if (is_new && overlay_find(s->overlay, keys[i]) == NULL) continue;
         r = engine_get(s->overlay->engine, s->overlay, keys[i], &out[i], w, e);
     }
     return r;
@@ -225,32 +229,26 @@ enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_
 struct asked {
     struct engine_scan *scan;
     struct waiter *waiter;
+    uint64_t bytes; /* of what was found */
 };
 
 static enum err rows_of_scan(const struct row_source *from, const struct slice *keys, size_t count,
                              struct entry *out, struct error *e)
 {
-    const struct asked *a = from->arg;
-    struct slice wanted[ROW_SOURCE_MAX];
-    struct entry found[ROW_SOURCE_MAX];
-    size_t places[ROW_SOURCE_MAX];
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        out[i] = (struct entry){0};
-        if (keys[i].len == 0) continue;
-        if (!work_take(a->scan->work_left)) return too_many(e);
-        places[n] = i;
-        wanted[n++] = keys[i];
-    }
+    struct asked *a = from->arg;
     struct engine_scan *s = a->scan;
+    for (size_t i = 0; i < count; i++) {
+        if (!work_take(s->work_left)) return too_many(e);
+    }
     enum err r = s->overlay != NULL
-                     ? load_over(s, wanted, n, found, a->waiter, e)
-                     : backend_scan_load_rows(s->scan, wanted, n, found, a->waiter, e);
+                     ? load_over(s, keys, count, out, a->waiter, e)
+                     : backend_scan_load_rows(s->scan, keys, count, out, a->waiter, e);
     if (r != OK) return r;
-    drop_expired(s, found, n);
-    for (size_t i = 0; i < n; i++) {
-        depends_raise(&s->depends, found[i].depends);
-        out[places[i]] = found[i];
+    drop_expired(s, out, count);
+    a->bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        depends_raise(&s->depends, out[i].depends);
+        a->bytes += out[i].value.len;
     }
     return OK;
 }
@@ -260,9 +258,11 @@ enum err engine_scan_matches(struct engine_scan *s, const struct row_filter *f,
 {
     struct arena arena;
     struct asked asked = {.scan = s, .waiter = w};
-    struct row_source from = {.arena = &arena, .get = rows_of_scan, .arg = &asked};
+    struct row_source from = {
+        .arena = &arena, .work_max = ROW_LOOP_WORK_MAX, .get = rows_of_scan, .arg = &asked};
     arena_init(&arena, 1024);
     enum err r = row_filter_decide(f, look->key, look->value, &from, &look->matches, e);
+    look->work = row_filter_work(f, slice_of(NULL, asked.bytes));
     arena_fini(&arena);
     return r;
 }
@@ -280,11 +280,17 @@ static void hold(struct engine_scan *s, struct slice key, const struct entry *ro
     s->has_held = true;
 }
 
-/* Long without a row that matches: others get a turn. */
-static enum err refused_one(struct engine_scan *s, struct waiter *w, struct error *e)
+/* After much work, or long without a row that matches, others get a turn. */
+static enum err let_others_run(struct engine_scan *s, struct waiter *w, struct error *e)
 {
-    if (s->is_undivided || ++s->refused < REFUSED_MAX) return OK;
+    if (s->is_undivided) {
+        if (s->work <= UNDIVIDED_WORK) return OK;
+        return error_set(e, ERR_LIMIT,
+                         "where: the filter passes over more bytes than one transaction may");
+    }
+    if (s->refused < REFUSED_MAX && s->work <= TURN_WORK) return OK;
     s->refused = 0;
+    s->work = 0;
     enum err r = engine_scan_pause(s, e);
     if (r != OK) return r;
     backend_yield(s->backend, w);
@@ -295,10 +301,10 @@ enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry
                           struct waiter *w, struct error *e)
 {
     const struct row_filter *f = s->filter;
-    enum err r = OK;
     struct row_look look = {.matches = false};
-    while (!look.matches && r == OK) {
-        if (!s->has_held) {
+    while (!look.matches) {
+        enum err r = f != NULL ? let_others_run(s, w, e) : OK;
+        if (r == OK && !s->has_held) {
             r = scan_row(s, key, out, w, e);
             if (r != OK || key->len == 0 || f == NULL) return r;
             if (!row_filter_asks(f, out->value)) return OK;
@@ -307,13 +313,13 @@ enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry
         *key = look.key = buf_slice(&s->held_key);
         *out = s->held;
         look.value = out->value;
-        r = engine_scan_matches(s, f, &look, w, e);
+        if (r == OK) r = engine_scan_matches(s, f, &look, w, e);
         if (r != OK) return r;
         s->has_held = false;
-        if (look.matches) s->refused = 0;
-        if (!look.matches) r = refused_one(s, w, e);
+        s->work += look.work;
+        s->refused = look.matches ? 0 : s->refused + 1;
     }
-    return r;
+    return OK;
 }
 
 enum err engine_scan_pause(struct engine_scan *s, struct error *e)

@@ -56,7 +56,11 @@ static void collect_names(const struct node *node, struct slice *names, size_t m
         }
         return;
     }
-    if (!path_first_name(node->path, &name)) return;
+    if (*count == SIZE_MAX) return;
+    if (!path_first_name(node->path, &name)) {
+        *count = SIZE_MAX;
+        return;
+    }
     for (size_t i = 0; i < *count && i < max; i++) {
         if (slice_eq(names[i], name)) return;
     }

@@ -36,8 +36,8 @@ void filter_unref(struct filter *f); /* may be NULL */
 /* `value` has passed value_check. Takes no memory; the time is at most one pass over the value and
  * the literals for each condition. */
 bool filter_matches(const struct filter *f, struct slice value);
-/* The names that paths of it begin with, each once, at most `max` of them; how many there are. A
- * path that begins with none (`$`) adds nothing. */
+/* The names that paths of it begin with, each once, at most `max` of them; how many there are.
+ * SIZE_MAX: a path begins with none (`$`), and is about all. */
 size_t filter_names(const struct filter *f, struct slice *names, size_t max);
 /* How many conditions it has: passes over a value, at most. */
 size_t filter_conditions(const struct filter *f);

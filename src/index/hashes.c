@@ -12,34 +12,38 @@
 /* ---- which hashes ---- */
 
 /* The name that the glob is about: below a prefix the path form of the key, which permissions are
- * about too; else the text of a key that is one string. False: it has none. */
-static bool name_of(const struct index *x, struct slice tuple, struct buf *out)
+ * about too; else the text of a key that is one string. Borrowed from the tuple or `room`; data
+ * NULL: it has none. */
+static struct slice name_of(const struct index *x, struct slice tuple, struct buf *room)
 {
     struct key_part part;
     size_t at = 0;
     if (x->definition.prefix.len > 0) {
-        key_to_path(tuple, out);
-        return true;
+        key_to_path(tuple, room);
+        buf_require(room);
+        return buf_slice(room);
     }
-    if (!key_next(tuple, &at, &part) || at != tuple.len || part.type != KEY_STRING) return false;
+    bool is_string = key_next(tuple, &at, &part) && at == tuple.len && part.type == KEY_STRING;
+    if (!is_string) return slice_of(NULL, 0);
+    if (memchr(part.bytes.data, 0, part.bytes.len) == NULL) return part.bytes;
     for (size_t i = 0; i < part.bytes.len; i++) {
-        buf_append_byte(out, part.bytes.data[i]);
+        buf_append_byte(room, part.bytes.data[i]);
         if (part.bytes.data[i] == 0) i++; /* its escape */
     }
-    return true;
+    buf_require(room);
+    return buf_slice(room);
 }
 
 bool index_covers(const struct index *x, struct slice key)
 {
     struct slice tuple = engine_key_tuple(key);
-    struct buf name;
+    struct buf room;
     if (!key_is_below(tuple, x->definition.prefix)) return false;
     if (x->glob == NULL) return true;
-    buf_init(&name);
-    bool fits = name_of(x, tuple, &name);
-    buf_require(&name);
-    fits = fits && glob_fits(x->glob, buf_slice(&name));
-    buf_fini(&name);
+    buf_init(&room);
+    struct slice name = name_of(x, tuple, &room);
+    bool fits = name.data != NULL && glob_fits(x->glob, name);
+    buf_fini(&room);
     return fits;
 }
 

@@ -48,6 +48,9 @@ struct index {
 struct hash_reader {
     enum err (*fields)(struct view *v, uint16_t database, struct slice value,
                        const struct field_names *names, struct element *out, struct error *e);
+    /* Has the transaction written one of them? `value` is a spread hash. */
+    bool (*are_written)(struct view *v, uint16_t database, struct slice value,
+                        const struct field_names *names);
 };
 
 /* Adds its layer to the engine, which must be freed after it. */

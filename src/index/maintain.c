@@ -115,12 +115,6 @@ static enum err take_rows(struct view *v, const struct index *x, struct slice ke
 
 /* ---- what an entry has ---- */
 
-static bool is_spread(struct slice value)
-{
-    struct collection_head h;
-    return collection_is_head(value) && collection_head_read(value, &h) && h.is_spread;
-}
-
 static enum err rows_of_hash(struct indexes *ix, struct view *v, struct slice value, struct put *p,
                              struct error *e)
 {
@@ -136,7 +130,7 @@ static enum err rows_of_hash(struct indexes *ix, struct view *v, struct slice va
     }
     index_hash_rows(x, p->key, fields, v->arena, &p->rows);
     p->expiry_ms = index_hash_expiry(x, fields, p->expiry_ms);
-    p->has_list = p->rows.count > 0 && is_spread(value);
+    p->has_list = p->rows.count > 0 && collection_is_spread_hash(value);
     return OK;
 }
 
@@ -174,7 +168,8 @@ static enum err rows_before(struct indexes *ix, struct view *v, const struct dat
     struct error ignored;
     if (!c->before.exists) return OK;
     p->expiry_ms = c->before.expiry_ms;
-    if (definition_is_of_hashes(&p->index->definition) && is_spread(c->before.value)) {
+    if (definition_is_of_hashes(&p->index->definition) &&
+        collection_is_spread_hash(c->before.value)) {
         return read_list(v, p, e);
     }
     if (maintain_rows(ix, v, c->before.value, p, &ignored) != OK) p->rows = (struct index_rows){0};
@@ -289,13 +284,32 @@ static enum err derive_one(struct indexes *ix, struct view *v, const struct inde
     return OK;
 }
 
+/* The same spread hash as before, of whose indexed fields the transaction has written none: so a
+ * counter beside a long text costs no look at the text. */
+static bool is_untouched(const struct indexes *ix, struct view *v, const struct index *x,
+                         const struct data_change *c)
+{
+    struct collection_head was;
+    struct collection_head is;
+    struct field_names names = {.items = x->fields, .count = x->definition.path_count};
+    bool is_one = definition_is_of_hashes(&x->definition) && x->definition.state == INDEX_READY &&
+                  c->exists && c->before.exists && c->expiry_ms == c->before.expiry_ms &&
+                  collection_is_spread_hash(c->before.value) && collection_is_spread_hash(c->value);
+    if (!is_one) return false;
+    if (!collection_head_read(c->before.value, &was) || !collection_head_read(c->value, &is)) {
+        return false;
+    }
+    return memcmp(was.incarnation, is.incarnation, sizeof is.incarnation) == 0 &&
+           !ix->hashes.are_written(v, x->database, c->value, &names);
+}
+
 static enum err derive_change(struct indexes *ix, struct view *v, const struct data_change *c,
                               struct put ***last, struct error *e)
 {
     enum err r = OK;
     for (const struct index *x = index_of_database(ix, key_database(c->key)); x != NULL && r == OK;
          x = x->next) {
-        if (!is_kept(x, v) || !index_covers(x, c->key)) continue;
+        if (!is_kept(x, v) || !index_covers(x, c->key) || is_untouched(ix, v, x, c)) continue;
         r = x->definition.kind == INDEX_TEXT ? derive_texts(ix, v, x, c, e)
                                              : derive_one(ix, v, x, c, last, e);
     }

@@ -36,23 +36,28 @@ struct slice index_id_key(struct arena *arena, uint16_t database, enum space spa
     return slice_of(p, KEY_HEAD_BYTES + INDEX_ID_BYTES);
 }
 
+/* Of a tuple, behind an id and maybe a tag. */
+static struct slice key_of_tuple(struct arena *arena, struct slice head, bool has_tag,
+                                 struct slice tuple)
+{
+    size_t before = head.len + has_tag;
+    uint8_t *p = arena_alloc(arena, before + tuple.len);
+    memcpy(p, head.data, head.len);
+    if (has_tag) p[head.len] = INDEX_LIST_TAG;
+    bytes_copy(p + before, tuple.data, tuple.len);
+    return slice_of(p, before + tuple.len);
+}
+
 struct slice index_list_key(struct arena *arena, uint16_t database, uint32_t id, struct slice tuple)
 {
-    size_t head = KEY_HEAD_BYTES + INDEX_ID_BYTES;
-    uint8_t *p = arena_alloc(arena, head + 1 + tuple.len);
-    index_id_write(id, key_head_write(p, database, SPACE_INDEX_ENTRY));
-    p[head] = INDEX_LIST_TAG;
-    bytes_copy(p + head + 1, tuple.data, tuple.len);
-    return slice_of(p, head + 1 + tuple.len);
+    struct slice head = index_id_key(arena, database, SPACE_INDEX_ENTRY, id);
+    return key_of_tuple(arena, head, true, tuple);
 }
 
 struct slice index_text_key(struct arena *arena, uint16_t database, uint32_t id, struct slice tuple)
 {
-    size_t head = KEY_HEAD_BYTES + INDEX_ID_BYTES;
-    uint8_t *p = arena_alloc(arena, head + tuple.len);
-    index_id_write(id, key_head_write(p, database, SPACE_HASH_TEXT));
-    bytes_copy(p + head, tuple.data, tuple.len);
-    return slice_of(p, head + tuple.len);
+    struct slice head = index_id_key(arena, database, SPACE_HASH_TEXT, id);
+    return key_of_tuple(arena, head, false, tuple);
 }
 
 /* ---- definitions ---- */

@@ -134,7 +134,7 @@ static enum err get_rows(const struct row_source *from, const struct slice *keys
 {
     struct contents *c = from->arg;
     for (size_t i = 0; i < count; i++) {
-        if (keys[i].len > 0 && !contents_get(c, keys[i], &out[i])) {
+        if (!contents_get(c, keys[i], &out[i])) {
             return error_set(e, ERR_CORRUPT, "a field cannot be read");
         }
     }
@@ -145,7 +145,6 @@ static enum err hash_rows(struct contents *c, const struct index *x, struct slic
                           struct slice value, struct due_rows *out, struct error *why)
 {
     struct element fields[INDEX_PATHS_MAX];
-    struct collection_head h;
     struct field_names names = {.items = x->fields, .count = x->definition.path_count};
     struct row_source from = {.arena = &c->arena, .get = get_rows, .arg = c};
     enum err r = fields_find(c->database, value, &names, &from, fields, why);
@@ -156,8 +155,7 @@ static enum err hash_rows(struct contents *c, const struct index *x, struct slic
         return OK;
     }
     index_hash_rows(x, key, fields, &c->arena, &out->rows);
-    bool is_spread = collection_is_head(value) && collection_head_read(value, &h) && h.is_spread;
-    if (is_spread && out->rows.count > 0) {
+    if (collection_is_spread_hash(value) && out->rows.count > 0) {
         out->list = index_list(&out->rows, out->expiry_ms, &c->arena);
     }
     return OK;

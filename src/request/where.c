@@ -6,6 +6,7 @@
  */
 #include "request/where.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "codec/field.h"
 #include "codec/pack.h"
@@ -13,12 +14,14 @@
 #include "collection/fields.h"
 #include "filter/filter.h"
 
+#define MAP_HEAD_BYTES 5
+
 struct where {
     struct row_filter base; /* first */
     struct filter *filter;
     int64_t now_ms; /* fields that have ended by then are not there */
     struct slice names[FIELD_NAMES_MAX];
-    size_t name_count; /* more than FIELD_NAMES_MAX: too many for a spread hash */
+    size_t name_count; /* more than FIELD_NAMES_MAX: too many for a spread hash, or all (`$`) */
     unsigned refs;
 };
 
@@ -31,53 +34,59 @@ static bool is_seen(const struct where *w, const struct element *x)
            utf8_valid_bytes(x->value) == x->value.len;
 }
 
-static void add_field(const struct element *x, struct buf *object)
+/* An object of fields: MessagePack, the number of members put in last. */
+struct object {
+    struct buf bytes, scratch;
+    uint32_t count;
+};
+
+static void object_begin(struct object *o)
 {
-    pack_str(object, x->name);
-    field_pack(x->value, object);
+    static const uint8_t head[MAP_HEAD_BYTES] = {0xdf}; /* map 32 */
+    *o = (struct object){.count = 0};
+    buf_append(&o->bytes, head, sizeof head);
 }
 
-static bool matches_object(const struct where *w, const struct buf *members, size_t count)
+static void object_add(struct object *o, const struct element *x)
 {
-    struct buf object;
-    uint8_t head[PACK_HEAD_BYTES];
-    buf_init(&object);
-    buf_append(&object, head, pack_head(PACK_MAP, 0, count, head));
-    buf_append(&object, members->data, members->len);
-    buf_require(&object);
-    bool matches = filter_matches(w->filter, buf_slice(&object));
-    buf_fini(&object);
-    return matches;
+    pack_str(&o->bytes, x->name);
+    field_pack(x->value, &o->scratch, &o->bytes);
+    o->count++;
 }
 
-/* All of its fields: they are few. */
+static struct slice object_end(struct object *o)
+{
+    buf_require(&o->bytes);
+    put_u32(o->bytes.data + 1, o->count);
+    return buf_slice(&o->bytes);
+}
+
+static void object_fini(struct object *o)
+{
+    buf_fini(&o->bytes);
+    buf_fini(&o->scratch);
+}
+
+static bool is_named(const struct where *w, struct slice name)
+{
+    if (w->name_count > FIELD_NAMES_MAX) return true;
+    size_t i = 0;
+    while (i < w->name_count && !slice_eq(w->names[i], name)) i++;
+    return i < w->name_count;
+}
+
 static bool matches_packed(const struct where *w, const struct collection_head *h)
 {
-    struct buf members;
+    struct object o;
     struct element x;
     size_t at = 0;
-    size_t count = 0;
-    buf_init(&members);
+    object_begin(&o);
     while (collection_packed_next(h, &at, &x)) {
-        if (!is_seen(w, &x)) continue;
-        add_field(&x, &members);
-        count++;
+        if (is_named(w, x.name) && is_seen(w, &x)) object_add(&o, &x);
     }
-    bool matches = matches_object(w, &members, count);
-    buf_fini(&members);
+    bool matches = filter_matches(w->filter, object_end(&o));
+    object_fini(&o);
     return matches;
-}
-
-static bool is_hash(struct slice value, struct collection_head *h)
-{
-    return collection_is_head(value) && collection_head_read(value, h) &&
-           h->kind == COLLECTION_HASH;
-}
-
-static bool where_asks(struct slice value)
-{
-    struct collection_head h;
-    return is_hash(value, &h) && h.is_spread;
 }
 
 static enum err where_judge(const struct row_filter *f, struct slice key, struct slice value,
@@ -86,25 +95,23 @@ static enum err where_judge(const struct row_filter *f, struct slice key, struct
     const struct where *w = (const struct where *)f;
     struct field_names names = {.items = w->names, .count = w->name_count};
     struct element fields[FIELD_NAMES_MAX];
-    struct buf members;
-    size_t count = 0;
+    struct object o;
     if (w->name_count > FIELD_NAMES_MAX) {
         return error_set(e, ERR_LIMIT,
-                         "where: the filter names %zu fields, and at most %d can be looked up in a "
-                         "large hash",
-                         w->name_count, FIELD_NAMES_MAX);
+                         "where: of a large hash a filter may name %d fields, and not `$`",
+                         FIELD_NAMES_MAX);
     }
     enum err r = fields_find(key_database(key), value, &names, from, fields, e);
     if (r != OK) return r;
-    buf_init(&members);
+    object_begin(&o);
     for (size_t i = 0; i < w->name_count; i++) {
-        if (!is_seen(w, &fields[i])) continue;
-        add_field(&fields[i], &members);
-        count++;
+        if (is_seen(w, &fields[i])) object_add(&o, &fields[i]);
     }
-    *matches = matches_object(w, &members, count);
-    buf_fini(&members);
-    return OK;
+    struct slice object = object_end(&o);
+    r = row_filter_check(f, object, from->work_max, e);
+    if (r == OK) *matches = filter_matches(w->filter, object);
+    object_fini(&o);
+    return r;
 }
 
 /* ---- the filter ---- */
@@ -113,7 +120,9 @@ static bool where_matches(const struct row_filter *f, struct slice value)
 {
     const struct where *w = (const struct where *)f;
     struct collection_head h;
-    if (!is_hash(value, &h)) return filter_matches(w->filter, value);
+    bool is_hash = collection_is_head(value) && collection_head_read(value, &h) &&
+                   h.kind == COLLECTION_HASH;
+    if (!is_hash) return filter_matches(w->filter, value);
     return h.is_spread || matches_packed(w, &h);
 }
 
@@ -135,7 +144,8 @@ enum err where_now(struct request *rq, const struct row_filter *f, struct slice 
 {
     struct view v = view_reading(rq->env->db->engine, rq->overlay, rq->client->database, rq->arena,
                                  rq->waiter);
-    struct row_source from = {.arena = rq->arena, .get = fields_source, .arg = &v};
+    struct row_source from = {
+        .arena = rq->arena, .work_max = ROW_LOOP_WORK_MAX, .get = fields_source, .arg = &v};
     enum err r = row_filter_decide(f, key, value, &from, matches, &rq->error);
     depends_raise(&rq->depends, v.depends);
     return r;
@@ -151,7 +161,7 @@ enum err arg_where(struct request *rq, struct slice json, struct row_filter **ou
     struct where *w = mem_new(sizeof *w);
     *w = (struct where){.base = {.passes = filter_conditions(filter),
                                  .matches = where_matches,
-                                 .asks = where_asks,
+                                 .asks = collection_is_spread_hash,
                                  .judge = where_judge,
                                  .ref = where_ref,
                                  .unref = where_unref},

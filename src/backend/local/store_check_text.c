@@ -83,15 +83,10 @@ static enum err entry_check(struct text_check *x, struct slice key, struct slice
 static enum err entries_bind(const struct text_check *x, sqlite3_stmt *stmt, struct buf *bounds)
 {
     const struct text_table *t = x->t;
-    uint8_t id[sizeof t->id];
-    bool is_of_hashes = t->definition.is_of_hashes;
-    uint8_t head[] = {STORE_HEAD(t->database, x->s->generations[t->database],
-                                 is_of_hashes ? BACKEND_SPACE_HASH_TEXT : STORE_SPACE_COUNTED)};
-    struct slice prefix = is_of_hashes ? slice_of(id, sizeof id) : t->definition.prefix;
-    put_u32(id, t->id);
+    uint8_t head[] = {STORE_HEAD(t->database, x->s->generations[t->database], t->space)};
     for (int i = 0; i < 2; i++) {
         buf_append(&bounds[i], head, sizeof head);
-        buf_append(&bounds[i], prefix.data, prefix.len);
+        buf_append(&bounds[i], t->prefix.data, t->prefix.len);
         buf_append_byte(&bounds[i], i == 0 ? 0 : 0xff);
     }
     if (!t->is_complete) {

@@ -98,6 +98,8 @@ void sqlite_reader_close(struct store_reader *reader);
 ERR_MUST_USE enum err sqlite_get(struct store_reader *reader, struct slice key, bool may_wait,
                                  struct entry *out, struct error *e);
 void sqlite_get_end(struct store_reader *reader);
+/* The value, borrowed from the reader, becomes a copy in the arena. ERR_NOMEM. */
+ERR_MUST_USE enum err sqlite_copy_value(struct arena *arena, struct entry *entry, struct error *e);
 ERR_MUST_USE enum err sqlite_get_many(struct store_reader *reader, const struct slice *keys,
                                       size_t count, struct arena *arena, struct entry *out,
                                       struct error *e);

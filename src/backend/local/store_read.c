@@ -224,7 +224,7 @@ void sqlite_get_end(struct store_reader *reader)
     large_end(r);
 }
 
-static enum err copy_value(struct arena *arena, struct entry *entry, struct error *e)
+enum err sqlite_copy_value(struct arena *arena, struct entry *entry, struct error *e)
 {
     uint8_t *copy = arena_alloc_try(arena, entry->value.len + 1);
     if (copy == NULL) return error_set(e, ERR_NOMEM, "no memory for a value");
@@ -239,7 +239,7 @@ enum err sqlite_get_many(struct store_reader *reader, const struct slice *keys, 
     enum err r = OK;
     for (size_t i = 0; i < count && r == OK; i++) {
         r = sqlite_get(reader, keys[i], true, &out[i], e);
-        if (r == OK && out[i].exists) r = copy_value(arena, &out[i], e);
+        if (r == OK && out[i].exists) r = sqlite_copy_value(arena, &out[i], e);
         sqlite_get_end(reader);
     }
     return r;

@@ -31,6 +31,7 @@ struct search {
     sqlite3_int64 *rows;   /* of the hits that are shown */
     struct wanted *wanted; /* they, by row */
     uint64_t passed;       /* hits before the first that is shown */
+    struct arena looking;  /* of the hit that is being looked at */
     long long number;      /* of the index's tables */
     size_t cap, bytes;
 };
@@ -98,18 +99,17 @@ static bool has_expired(const struct search *x, const struct entry *entry)
     return entry->expiry_ms != 0 && entry->expiry_ms <= x->q->now_ms;
 }
 
-static enum err add_hit(struct search *x, struct slice key, const struct entry *entry)
+static enum err add_hit(struct search *x, struct slice key, struct entry *entry)
 {
     struct text_request *q = x->q;
     size_t cap = x->cap;
+    enum err r = sqlite_copy_value(&q->arena, entry, &q->error);
+    if (r != OK) return r;
     q->hits = arena_grow(&q->arena, q->hits, q->count, &cap, sizeof *q->hits);
     x->rows = arena_grow(&q->arena, x->rows, q->count, &x->cap, sizeof *x->rows);
-    uint8_t *value = arena_alloc_try(&q->arena, entry->value.len + 1);
-    if (value == NULL) return error_set(&q->error, ERR_NOMEM, "no memory for a value");
-    bytes_copy(value, entry->value.data, entry->value.len);
     x->rows[q->count] = sqlite3_column_int64(x->hits, 0);
     q->hits[q->count] = (struct text_hit){.key = arena_copy(&q->arena, key),
-                                          .value = slice_of(value, entry->value.len),
+                                          .value = entry->value,
                                           .version = entry->version,
                                           .score = -sqlite3_column_double(x->hits, 1)};
     q->count++;
@@ -122,43 +122,38 @@ static enum err rows_of_reader(const struct row_source *from, const struct slice
                                size_t count, struct entry *out, struct error *e)
 {
     struct search *x = from->arg;
-    enum err r = OK;
+    enum err r = sqlite_get_many(&x->reader->base, keys, count, from->arena, out, e);
     for (size_t i = 0; i < count && r == OK; i++) {
-        out[i] = (struct entry){0};
-        if (keys[i].len == 0) continue;
-        r = sqlite_get(&x->reader->base, keys[i], true, &out[i], e);
-        if (r == OK && out[i].exists) out[i].value = arena_copy(from->arena, out[i].value);
-        sqlite_get_end(&x->reader->base);
         if (has_expired(x, &out[i])) out[i].exists = false;
     }
     return r;
 }
 
 /* The entry's value is borrowed from the reader, and gone when rows are asked for. */
-static enum err filter_asks(struct search *x, struct slice key, struct entry *entry, bool *is_hit)
+static enum err filter_hit(struct search *x, struct slice key, struct entry *entry, bool *is_hit)
 {
     struct text_request *q = x->q;
-    struct arena arena;
-    arena_init(&arena, 4096);
-    struct row_source from = {.arena = &arena, .get = rows_of_reader, .arg = x};
+    struct row_source from = {
+        .arena = &x->looking, .work_max = ROW_WORK_MAX, .get = rows_of_reader, .arg = x};
     if (row_filter_asks(q->filter, entry->value)) {
-        entry->value = arena_copy(&q->arena, entry->value);
+        enum err r = sqlite_copy_value(&x->looking, entry, &q->error);
+        if (r != OK) return r;
         sqlite_get_end(&x->reader->base);
     }
     enum err r = row_filter_check(q->filter, entry->value, ROW_WORK_MAX, &q->error);
-    if (r == OK) r = row_filter_decide(q->filter, key, entry->value, &from, is_hit, &q->error);
-    arena_fini(&arena);
-    return r;
+    if (r != OK) return r;
+    return row_filter_decide(q->filter, key, entry->value, &from, is_hit, &q->error);
 }
 
 /* The key of the entry: of an index of hashes doc_n has that of its texts (text.h). */
-static struct slice entry_key(const struct search *x, struct slice key, uint8_t *room)
+static struct slice entry_key(struct search *x, struct slice key)
 {
     size_t before = KEY_HEAD_BYTES + sizeof x->q->id;
     if (key_space(key) != BACKEND_SPACE_HASH_TEXT || key.len < before) return key;
-    uint8_t *tuple = key_head_write(room, x->q->database, STORE_SPACE_COUNTED);
+    uint8_t *p = arena_alloc(&x->looking, KEY_HEAD_BYTES + key.len - before);
+    uint8_t *tuple = key_head_write(p, x->q->database, STORE_SPACE_COUNTED);
     bytes_copy(tuple, key.data + before, key.len - before);
-    return slice_of(room, KEY_HEAD_BYTES + key.len - before);
+    return slice_of(p, KEY_HEAD_BYTES + key.len - before);
 }
 
 /* The row of x->hits, if its entry is one to be shown. */
@@ -172,13 +167,14 @@ static enum err look_at(struct search *x)
     if (r == OK && rc == SQLITE_ROW) {
         struct slice doc = slice_of(sqlite3_column_blob(x->doc, 0),
                                     (size_t)sqlite3_column_bytes(x->doc, 0));
-        struct slice key = entry_key(x, doc, arena_alloc(&q->arena, doc.len));
+        struct slice key = entry_key(x, doc);
         r = sqlite_get(&x->reader->base, key, true, &entry, &q->error);
         bool is_hit = r == OK && entry.exists && !has_expired(x, &entry);
-        if (is_hit && q->filter != NULL) r = filter_asks(x, key, &entry, &is_hit);
+        if (is_hit && q->filter != NULL) r = filter_hit(x, key, &entry, &is_hit);
         is_hit = is_hit && r == OK;
         if (is_hit && x->passed++ >= q->offset) r = add_hit(x, key, &entry);
         sqlite_get_end(&x->reader->base);
+        arena_reset(&x->looking);
     }
     sqlite3_reset(x->doc);
     return r;
@@ -356,6 +352,7 @@ void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t 
     struct sqlite_reader *r = sqlite_reader_of(reader);
     struct search x = {.reader = r, .q = q, .deadline_us = deadline_us, .db = r->db};
     q->count = 0;
+    arena_init(&x.looking, 4096);
     sqlite3_progress_handler(x.db, PROGRESS_STEPS, on_progress, &x);
     q->result = check_state(&x);
     if (q->result == OK && q->expression.len > 0) q->result = find_hits(&x);
@@ -365,4 +362,5 @@ void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t 
     sqlite3_finalize(x.texts);
     sqlite3_create_function_v2(x.db, "wanted", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);
     sqlite3_progress_handler(x.db, 0, NULL, NULL);
+    arena_fini(&x.looking);
 }

@@ -114,6 +114,14 @@ static enum err table_new(struct sqlite_store *s, uint16_t database, uint32_t id
         table_free(t);
         return r;
     }
+    t->space = STORE_SPACE_COUNTED;
+    t->prefix = t->definition.prefix;
+    if (t->definition.is_of_hashes) {
+        uint8_t *bytes = arena_alloc(&t->arena, sizeof id);
+        put_u32(bytes, id);
+        t->space = BACKEND_SPACE_HASH_TEXT;
+        t->prefix = slice_of(bytes, sizeof id);
+    }
     *out = t;
     return OK;
 }
@@ -343,12 +351,9 @@ enum err store_text_define(struct sqlite_store *s, struct slice key, const struc
 bool store_text_covers(const struct text_table *t, struct slice key)
 {
     struct slice rest = slice_of(key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
-    if (key_database(key) != t->database) return false;
-    if (t->definition.is_of_hashes) {
-        return key_space(key) == BACKEND_SPACE_HASH_TEXT && rest.len > sizeof t->id &&
-               get_u32(rest.data) == t->id;
-    }
-    return key_space(key) == STORE_SPACE_COUNTED && key_is_below(rest, t->definition.prefix);
+    if (key_database(key) != t->database || key_space(key) != t->space) return false;
+    return t->definition.is_of_hashes ? slice_has_prefix(rest, t->prefix)
+                                      : key_is_below(rest, t->prefix);
 }
 
 bool store_text_wants(const struct sqlite_store *s, struct slice key)
@@ -481,12 +486,8 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
 
 void store_text_bounds(const struct text_table *t, struct buf *start, struct buf *end)
 {
-    uint8_t id[sizeof t->id];
-    bool is_of_hashes = t->definition.is_of_hashes;
-    uint8_t head[] = {
-        KEY_HEAD(t->database, is_of_hashes ? BACKEND_SPACE_HASH_TEXT : STORE_SPACE_COUNTED)};
-    struct slice prefix = is_of_hashes ? slice_of(id, sizeof id) : t->definition.prefix;
-    put_u32(id, t->id);
+    uint8_t head[] = {KEY_HEAD(t->database, t->space)};
+    struct slice prefix = t->prefix;
     if (t->position.len > 0) {
         buf_append(start, t->position.data, t->position.len);
     } else {

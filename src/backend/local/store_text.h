@@ -46,6 +46,8 @@ struct text_table {
     struct arena arena; /* of the definition and the spec */
     struct slice spec;
     struct text_definition definition;
+    uint8_t space;       /* of the rows that it is of: data, or texts of hashes ... */
+    struct slice prefix; /* ... whose keys lie below this, behind the head */
     sqlite3_stmt *stmts[STMT_COUNT];
     struct buf position; /* key of the last entry that was filled in; empty = none */
     uint64_t filled;     /* entries looked at */

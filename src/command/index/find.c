@@ -144,6 +144,7 @@ static enum err look_at(struct request *rq, struct find *k, const struct index *
         k->work += row_filter_work(where, entry->value);
         struct row_look look = {.key = k->owners[i], .value = entry->value};
         r = engine_scan_matches(k->scan, where, &look, rq->waiter, &rq->error);
+        k->work += look.work;
         if (r != OK || !look.matches) return r;
     }
     *is_wanted = !row->is_multi || index_row_leads(x, k->owners[i], entry->value, row->key, &range);

@@ -22,7 +22,7 @@ static void bench_engine(struct ibench *t)
     options.idem_window_ms = 10000;
     options.idem_entries_max = 100;
     t->g = engine_new(&options);
-    struct hash_reader hashes = {.fields = fields_of_view};
+    struct hash_reader hashes = {.fields = fields_of_view, .are_written = fields_are_written};
     t->ix = indexes_new(t->g, &hashes);
     t->ix->create_rows = t->ix->batch_rows = t->rows;
 }
