@@ -301,12 +301,13 @@ enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry
                           struct waiter *w, struct error *e)
 {
     const struct row_filter *f = s->filter;
+    if (f == NULL) return scan_row(s, key, out, w, e);
     struct row_look look = {.matches = false};
     while (!look.matches) {
-        enum err r = f != NULL ? let_others_run(s, w, e) : OK;
+        enum err r = let_others_run(s, w, e);
         if (r == OK && !s->has_held) {
             r = scan_row(s, key, out, w, e);
-            if (r != OK || key->len == 0 || f == NULL) return r;
+            if (r != OK || key->len == 0) return r;
             if (!row_filter_asks(f, out->value)) return OK;
             hold(s, *key, out);
         }
