@@ -327,11 +327,13 @@ static void a_damaged_segment_of_the_journal_is_found_by_a_verification(void **s
     static char value[1000001];
     char path[600] = "";
     uint8_t byte = 0;
-    memset(value, 'v', sizeof value - 1);
     server = testserver_start_with("--journal-segment-size", "4mb", "--max-transaction-size", "2mb",
                                    "--changes-retention-size", "64mb", NULL);
     c = testserver_connect(server);
-    for (int i = 0; i < 12; i++) expect(c, "@", "KV.SET ['k'] '%s'", value);
+    for (int i = 0; i < 12; i++) {
+        memset(value, 'a' + i, sizeof value - 1); /* the journal gets what changed */
+        expect(c, "@", "KV.SET ['k'] '%s'", value);
+    }
     oldest_segment(path, sizeof path);
     expect(c, "+OK", "FLUSHALL"); /* of no range that a verification could ask for */
     verify("[state good pages :* pages-total :* damaged :0 took-ms :* places []]");

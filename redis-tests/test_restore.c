@@ -267,6 +267,50 @@ static void a_time_is_the_last_commit_not_after_it(void **state)
     group_stop(NULL);
 }
 
+/* ---- long values ----------------------------------------------------------------------------- */
+
+#define LONG_STEPS 30
+
+static void remember_long(char version[24], char bits[24], char length[24])
+{
+    snprintf(version, 24, "%s", ask(c, "KV.VERSION"));
+    snprintf(bits, 24, "%s", ask(c, "BITCOUNT long"));
+    snprintf(length, 24, "%s", ask(c, "STRLEN long"));
+}
+
+/* Of which the archive has what changed. */
+static void a_long_value_is_as_it_was_at_each_commit(void **state)
+{
+    static char versions[LONG_STEPS][24], bits[LONG_STEPS][24], lengths[LONG_STEPS][24];
+    server = archive_server("data", NULL);
+    group_connect();
+    expect(c, ":0", "SETBIT long 2000000 1");
+    for (int i = 0; i < LONG_STEPS; i++) {
+        if (i % 3 == 0) expect(c, "*", "SETBIT long %d 1", i * 1000);
+        if (i % 3 == 1) expect(c, "*", "APPEND long some-more-%d", i);
+        if (i % 3 == 2) expect(c, "*", "SETRANGE long %d other", i * 100);
+        if (i == 17) group_again(true);
+        remember_long(versions[i], bits[i], lengths[i]);
+    }
+    archive_settle(c);
+    group_stop(NULL);
+    for (int i = 0; i < LONG_STEPS; i += 4) {
+        char version[24], count[24], length[24];
+        char name[20];
+        snprintf(name, sizeof name, "long-%d", i);
+        if (archive_restore(name, "--version %s --freeze", versions[i]) != 0) {
+            fail_msg("%s", archive_said);
+        }
+        server = archive_open(name);
+        group_connect();
+        remember_long(version, count, length);
+        assert_string_equal(version, versions[i]);
+        assert_string_equal(count, bits[i]);
+        assert_string_equal(length, lengths[i]);
+        group_stop(NULL);
+    }
+}
+
 /* ---- timelines ------------------------------------------------------------------------------- */
 
 static void restores_never_share_a_versionstamp(void **state)
@@ -364,6 +408,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_restore_is_what_a_client_saw_at_that_commit,
                                         archive_enter, archive_leave),
         cmocka_unit_test_setup_teardown(a_time_is_the_last_commit_not_after_it, archive_enter,
+                                        archive_leave),
+        cmocka_unit_test_setup_teardown(a_long_value_is_as_it_was_at_each_commit, archive_enter,
                                         archive_leave),
         cmocka_unit_test_setup_teardown(restores_never_share_a_versionstamp, archive_enter,
                                         archive_leave),

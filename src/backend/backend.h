@@ -100,6 +100,7 @@ enum mutation_kind {
     MUTATION_FORGET = 4, /* all keys in [key, value), of one database and of no counted space, are
                           * never read or written again: they go from the disk in the background.
                           * Until then a scan may still meet them. */
+    MUTATION_PATCH = 5,  /* a SET whose value is a patch (patch.h): in journals alone */
 };
 
 struct mutation {

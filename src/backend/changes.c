@@ -50,9 +50,15 @@ static struct changes_row *row_new(struct changes_request *q)
 }
 
 static enum err take_mutation(struct changes_job *k, const struct txn_view *txn,
-                              const struct mutation *mu, struct error *e)
+                              struct mutation *mu, struct error *e)
 {
     struct changes_request *q = k->request;
+    if (mu->kind == MUTATION_PATCH) {
+        if (k->read.whole == NULL) return error_set(e, ERR_CORRUPT, "a patch, where none can be");
+        enum err r = k->read.whole(&k->read, txn->version, mu, &mu->value, e);
+        if (r != OK) return r;
+        mu->kind = MUTATION_SET;
+    }
     uint8_t *bytes = arena_alloc_try(&q->arena, mu->key.len + mu->value.len);
     struct changes_row *row = row_new(q);
     if (bytes == NULL || row == NULL) {

@@ -3,7 +3,8 @@
  * time. */
 #include "backend/journal.h"
 
-void journal_append(struct journal *j, uint64_t version, const struct batch *batch)
+void journal_append(struct journal *j, uint64_t version, const struct batch *batch,
+                    const struct txn_patches *patches)
 {
     struct journal_batch *b = j->filling;
     INVARIANT(version > j->version_last);
@@ -11,8 +12,20 @@ void journal_append(struct journal *j, uint64_t version, const struct batch *bat
     b->last_version = version;
     b->time_ms = batch->time_ms;
     b->transactions++;
-    txn_write(&b->bytes, version, batch);
+    txn_write(&b->bytes, version, batch, patches);
     j->version_last = version;
+}
+
+bool journal_patch(struct journal *j, uint64_t version, const struct mutation *mu,
+                   const struct entry *base, struct patch *out)
+{
+    struct patch_write w = {.key = mu->key,
+                            .value = mu->value,
+                            .version = version,
+                            .base = base,
+                            .place = j->place,
+                            .end = j->place + journal_filled(j)};
+    return patch_log_add(j->patches, &w, out);
 }
 
 #define AHEAD 8 /* transactions announced before they are taken */
@@ -34,9 +47,11 @@ enum err journal_replay_batch(struct journal *j, struct journal_replay *r,
                              (unsigned long long)before);
         }
         announced--;
-        if (txn.version <= r->after) continue;
-        j->synced = txn.version;
-        enum err result = r->take(r, &txn, e);
+        enum err result = txn_values(&r->values, &txn, e);
+        if (result == OK && txn.version > r->after) {
+            j->synced = txn.version;
+            result = r->take(r, &txn, e);
+        }
         if (result != OK) return result;
     }
     return OK;

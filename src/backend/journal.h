@@ -60,7 +60,9 @@ struct journal_replay {
     /* One that take will get soon: time to ask the processor for the memory that it will need. */
     void (*announce)(struct journal_replay *r, const struct txn_view *txn);
     void *arg;
-    uint64_t transactions; /* counted by `take` */
+    struct patch_values values; /* the owner's, for the journal: whole values of what `take` gets as
+                                 * patches */
+    uint64_t transactions;      /* counted by `take` */
     /* results */
     int64_t time_ms;       /* the newest in the journal; 0 = none */
     uint64_t version_next; /* the first that may be given */
@@ -73,6 +75,10 @@ struct journal_read {
     /* On the thread that reads: a commit, in order, each once. Sets *is_full, and takes nothing,
      * when there is enough. */
     enum err (*take)(struct journal_read *r, struct txn_view *txn, bool *is_full, struct error *e);
+    /* The journal's, for `take`: what the patch has made of the value, borrowed until the next
+     * call. NULL: it has no patches. */
+    enum err (*whole)(struct journal_read *r, uint64_t version, const struct mutation *patch,
+                      struct slice *value, struct error *e);
     void *arg;
     void *reading; /* the journal's own, from read_begin to read_end */
     /* results, after read_end */
@@ -143,15 +149,17 @@ struct journal {
     /* What follows is the journal's; the owner reads it, and appends by journal_append. */
     struct journal_batch *filling; /* from `start` on never NULL */
     size_t room;                   /* bytes of transactions that `filling` may have */
-    uint64_t version_last;         /* appended */
-    uint64_t acknowledged;         /* versions up to this one may be told, under its durability */
-    uint64_t synced;       /* versions up to this one cannot be lost: the store may have them;
+    struct patch_log *patches; /* of the segment that is written to; NULL = all is written whole */
+    uint64_t place;            /* of `filling` in the segment */
+    uint64_t version_last;     /* appended */
+    uint64_t acknowledged;     /* versions up to this one may be told, under its durability */
+    uint64_t synced;           /* versions up to this one cannot be lost: the store may have them;
                                     * in `start`: those given to `take` */
-    uint64_t versions_low; /* see versions_reserve */
-    bool is_always;        /* what is acknowledged is synced first */
-    bool is_busy;          /* submit would do nothing */
-    bool is_failed;        /* nothing will be acknowledged any more */
-    bool is_disk_full;     /* there is no room for want of space */
+    uint64_t versions_low;     /* see versions_reserve */
+    bool is_always;            /* what is acknowledged is synced first */
+    bool is_busy;              /* submit would do nothing */
+    bool is_failed;            /* nothing will be acknowledged any more */
+    bool is_disk_full;         /* there is no room for want of space */
 };
 
 static inline size_t journal_filled(const struct journal *j)
@@ -166,13 +174,17 @@ ERR_MUST_USE static inline enum err journal_room(struct journal *j, size_t bytes
 }
 
 /* journal.c: room has been asked for and was OK. `version` is above all before. */
-void journal_append(struct journal *j, uint64_t version, const struct batch *batch);
+void journal_append(struct journal *j, uint64_t version, const struct batch *batch,
+                    const struct txn_patches *patches);
+/* A long value that is about to be appended with `version`, in place of `base` (NULL: not known).
+ * True: as a patch. */
+bool journal_patch(struct journal *j, uint64_t version, const struct mutation *mu,
+                   const struct entry *base, struct patch *out);
 
-/* journal.c, for journals: the transactions of a batch go to r->take, and into j->synced.
- * ERR_CORRUPT: the bytes do not decode. */
+/* journal.c, for journals: the transactions of a batch go to r->take, and into j->synced. At the
+ * beginning of a segment r->values are cleared. ERR_CORRUPT: the bytes do not decode. */
 ERR_MUST_USE enum err journal_replay_batch(struct journal *j, struct journal_replay *r,
                                            struct slice transactions, struct error *e);
-
 static inline void journal_submit(struct journal *j)
 {
     if (!j->is_busy) j->ops->submit(j);

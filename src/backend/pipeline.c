@@ -37,11 +37,31 @@ void pipeline_check(const struct pipeline *p)
 
 /* ---- committing ---- */
 
+/* Long values of which memory knows what was there before are patches in the journal, where they
+ * have much in common. */
+static void find_patches(struct pipeline *p, uint64_t version, const struct batch *batch,
+                         struct txn_patches *out)
+{
+    struct journal *j = p->log.journal;
+    out->count = 0;
+    if (j->patches == NULL) return;
+    for (size_t i = 0; i < batch->count && out->count < TXN_PATCHES_MAX; i++) {
+        const struct mutation *mu = &batch->items[i];
+        struct entry base;
+        if (mu->kind != MUTATION_SET || mu->value.len < PATCH_VALUE_MIN) continue;
+        bool is_known = pipeline_peek(p, hash_bytes(mu->key), mu->key, &base);
+        struct txn_patch *to = &out->of[out->count];
+        to->item = i;
+        out->count += journal_patch(j, version, mu, is_known ? &base : NULL, &to->patch);
+    }
+}
+
 enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *version,
                         struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     struct journal *j = p->log.journal;
+    struct txn_patches patches;
     size_t bytes = txn_bytes(batch);
     enum err r = pipeline_may_commit(p, e);
     if (r == OK) r = journal_room(j, bytes, e);
@@ -53,7 +73,8 @@ enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *
     INVARIANT(p->log.version_newest < p->log.version_next); /* 1 */
     *version = p->log.version_newest = p->log.version_next++;
     steady_at_least(&p->log.time, batch->time_ms);
-    journal_append(j, *version, batch);
+    find_patches(p, *version, batch, &patches);
+    journal_append(j, *version, batch, &patches);
     pipeline_remember(p, batch, *version);
     INVARIANT(j->version_last == *version && p->newest.active->version_last <= *version); /* 2, 4 */
     p->admission.budget -= (double)bytes + 128;

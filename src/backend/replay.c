@@ -42,8 +42,9 @@ static enum err replay_make_room(struct pipeline *p, struct error *e)
     return OK;
 }
 
-/* It becomes part of the newest state. */
-static enum err remember_txn(struct pipeline *p, const struct txn_view *txn, struct error *e)
+/* It becomes part of the newest state. `values`: of patches; NULL = there are none. */
+static enum err remember_txn(struct pipeline *p, const struct txn_view *txn,
+                             const struct patch_values *values, struct error *e)
 {
     struct slice rest = txn->bytes;
     struct mutation mu;
@@ -52,6 +53,12 @@ static enum err remember_txn(struct pipeline *p, const struct txn_view *txn, str
         if (mu.key.len < KEY_HEAD_BYTES) {
             return error_set(e, ERR_CORRUPT, "version %llu has a key of %zu bytes",
                              (unsigned long long)txn->version, mu.key.len);
+        }
+        if (mu.kind == MUTATION_PATCH) {
+            bool is_there = values != NULL &&
+                            patch_values_get(values, mu.key, txn->version, &mu.value);
+            if (!is_there) break;
+            mu.kind = MUTATION_SET;
         }
         pipeline_remember(p, &(struct batch){.items = &mu, .count = 1}, txn->version);
         seen++;
@@ -67,7 +74,7 @@ static enum err remember_txn(struct pipeline *p, const struct txn_view *txn, str
 static enum err take_txn(struct journal_replay *r, struct txn_view *txn, struct error *e)
 {
     struct pipeline *p = r->arg;
-    enum err result = remember_txn(p, txn, e);
+    enum err result = remember_txn(p, txn, &r->values, e);
     if (result != OK) return result;
     replay_tell(r);
     return replay_make_room(p, e);
@@ -92,7 +99,7 @@ enum err pipeline_followed(struct journal *j, struct txn_view *txn, struct error
 {
     struct pipeline *p = j->owner.arg;
     const struct backend *b = &p->base;
-    enum err r = remember_txn(p, txn, e);
+    enum err r = remember_txn(p, txn, NULL, e);
     if (r != OK) return r;
     p->log.version_next = txn->version + 1;
     steady_at_least(&p->log.time, txn->time_ms);
@@ -104,7 +111,9 @@ enum err pipeline_replay(struct pipeline *p, struct error *e)
     struct journal_replay replay = {
         .after = p->stored.applied, .take = take_txn, .announce = announce_txn, .arg = p};
     p->log.version_newest = p->stored.applied;
+    patch_values_init(&replay.values);
     enum err r = p->log.journal->ops->start(p->log.journal, &replay, e);
+    patch_values_fini(&replay.values);
     if (r != OK) return r;
     steady_at_least(&p->log.time, replay.time_ms);
     p->log.version_next = replay.version_next;

@@ -12,9 +12,42 @@ size_t txn_bytes(const struct batch *batch)
     return bytes;
 }
 
-void txn_write(struct buf *out, uint64_t version, const struct batch *batch)
+/* What is left of a patch's value. */
+static size_t bytes_spared(const struct batch *batch, const struct txn_patches *patches)
 {
-    size_t bytes = txn_bytes(batch);
+    size_t bytes = 0;
+    for (size_t i = 0; patches != NULL && i < patches->count; i++) {
+        const struct txn_patch *p = &patches->of[i];
+        bytes += batch->items[p->item].value.len - patch_bytes(&p->patch);
+    }
+    return bytes;
+}
+
+static uint8_t *write_mutation(uint8_t *p, const struct mutation *mu, const struct patch *patch)
+{
+    uint16_t key_len = (uint16_t)mu->key.len;
+    size_t value_len = patch != NULL ? patch_bytes(patch) : mu->value.len;
+    p[0] = (uint8_t)(patch != NULL ? MUTATION_PATCH : mu->kind);
+    p[1] = 0;
+    memcpy(p + 2, &key_len, sizeof key_len);
+    put_u32_little(p + 4, (uint32_t)value_len);
+    put_u64_little(p + 8, (uint64_t)mu->expiry_ms);
+    p += TXN_MUTATION_BYTES;
+    memcpy(p, mu->key.data, mu->key.len);
+    p += mu->key.len;
+    if (patch != NULL) {
+        patch_write(patch, p);
+    } else if (value_len > 0) {
+        memcpy(p, mu->value.data, value_len);
+    }
+    return p + value_len;
+}
+
+void txn_write(struct buf *out, uint64_t version, const struct batch *batch,
+               const struct txn_patches *patches)
+{
+    size_t bytes = txn_bytes(batch) - bytes_spared(batch, patches);
+    size_t patches_left = patches != NULL ? patches->count : 0;
     uint8_t *p = buf_reserve(out, bytes);
     if (p == NULL) return;
     put_u64_little(p, version);
@@ -23,18 +56,12 @@ void txn_write(struct buf *out, uint64_t version, const struct batch *batch)
     put_u32_little(p + 20, (uint32_t)(bytes - TXN_BYTES));
     p += TXN_BYTES;
     for (size_t i = 0; i < batch->count; i++) {
-        const struct mutation *mu = &batch->items[i];
-        uint16_t key_len = (uint16_t)mu->key.len;
-        p[0] = (uint8_t)mu->kind;
-        p[1] = 0;
-        memcpy(p + 2, &key_len, sizeof key_len);
-        put_u32_little(p + 4, (uint32_t)mu->value.len);
-        put_u64_little(p + 8, (uint64_t)mu->expiry_ms);
-        p += TXN_MUTATION_BYTES;
-        memcpy(p, mu->key.data, mu->key.len);
-        p += mu->key.len;
-        if (mu->value.len > 0) memcpy(p, mu->value.data, mu->value.len);
-        p += mu->value.len;
+        const struct txn_patch *next = patches_left > 0
+                                           ? &patches->of[patches->count - patches_left]
+                                           : NULL;
+        bool is_patch = next != NULL && next->item == i;
+        p = write_mutation(p, &batch->items[i], is_patch ? &next->patch : NULL);
+        patches_left -= is_patch;
     }
     out->len += bytes;
 }
@@ -62,7 +89,7 @@ bool mutation_read(struct slice *bytes, struct mutation *mu)
     size_t value_len = get_u32_little(p + 4);
     size_t left = bytes->len - TXN_MUTATION_BYTES;
     if (key_len > left || value_len > left - key_len) return false;
-    if (p[0] < MUTATION_SET || p[0] > MUTATION_FORGET || key_len == 0) return false;
+    if (p[0] < MUTATION_SET || p[0] > MUTATION_PATCH || key_len == 0) return false;
     mu->kind = (enum mutation_kind)p[0];
     mu->cause = 0;
     mu->expiry_ms = (int64_t)get_u64_little(p + 8);
@@ -70,4 +97,15 @@ bool mutation_read(struct slice *bytes, struct mutation *mu)
     mu->value = slice_of(mu->key.data + key_len, value_len);
     *bytes = slice_of(mu->value.data + value_len, left - key_len - value_len);
     return true;
+}
+
+enum err txn_values(struct patch_values *v, const struct txn_view *txn, struct error *e)
+{
+    struct slice rest = txn->bytes;
+    struct mutation mu;
+    enum err r = OK;
+    /* None that could be patched, and none comes. */
+    if (v->table.count == 0 && rest.len < PATCH_VALUE_MIN) return OK;
+    while (r == OK && mutation_read(&rest, &mu)) r = patch_values_take(v, txn->version, &mu, e);
+    return r;
 }

@@ -16,6 +16,7 @@ struct archive_check {
     struct check *k;
     struct manifest manifest;
     struct buf path, bytes;
+    struct patch_values values; /* of the segment being read */
     uint64_t done, total;
 };
 
@@ -53,10 +54,8 @@ static enum err file_check(struct archive_check *a, uint64_t bytes, uint64_t sum
 static enum err count_txn(struct segment_walk *w, struct txn_view *txn, struct error *e)
 {
     struct archive_check *a = w->arg;
-    (void)txn;
-    (void)e;
     a->k->transactions++;
-    return OK;
+    return txn_values(&a->values, txn, e);
 }
 
 static enum err segment_check(struct archive_check *a, const struct manifest_segment *s,
@@ -83,6 +82,7 @@ static enum err segment_check(struct archive_check *a, const struct manifest_seg
     memcpy(walk.id.database_id, t->database_id, DATABASE_ID_BYTES);
     buf_clear(&a->bytes, SIZE_MAX);
     r = file_read_all((char *)a->path.data, &a->bytes, SEGMENT_BYTES_MAX, e);
+    patch_values_clear(&a->values);
     if (r == OK && segment_walk(&walk, buf_slice(&a->bytes), &why) != OK) {
         check_say(a->k, CHECK_DAMAGE, PART, name_of(a), "%s", why.text);
     }
@@ -148,6 +148,7 @@ enum err check_archive(struct check *k, struct error *e)
     int fd = -1;
     buf_init(&a.path);
     buf_init(&a.bytes);
+    patch_values_init(&a.values);
     check_path(&a.path, k->dir, "LOCK");
     enum err r = OK;
     if (file_exists((char *)a.path.data)) r = archive_lock(k->dir, &fd, e);
@@ -164,5 +165,6 @@ enum err check_archive(struct check *k, struct error *e)
     if (fd >= 0) file_unlock(fd);
     buf_fini(&a.path);
     buf_fini(&a.bytes);
+    patch_values_fini(&a.values);
     return r;
 }

@@ -23,8 +23,4 @@ ERR_MUST_USE enum err check_journal(struct check *k, struct error *e);
 ERR_MUST_USE enum err check_contents(struct check *k, struct error *e);
 ERR_MUST_USE enum err check_archive(struct check *k, struct error *e);
 
-/* Says what is wrong in the payload of a batch that lies at `place`. */
-void check_batch(struct check *k, const uint8_t *batch, const struct batch_header *h,
-                 const char *part, const char *place);
-
 #endif

@@ -36,6 +36,7 @@ struct journal_check {
     bool has_last;
     char place[CHECK_PLACE_BYTES]; /* where nothing more could be read */
     struct buf bytes;              /* of the segment being read */
+    struct patch_values values;    /* of the same */
 };
 
 static void found_add(void *arg, const char *name)
@@ -89,24 +90,28 @@ static bool txn_is_good(const struct txn_view *txn)
     return rest.len == 0 && count == txn->mutations;
 }
 
-void check_batch(struct check *k, const uint8_t *batch, const struct batch_header *h,
-                 const char *part, const char *place)
+/* Says what is wrong in the payload of a batch that lies at j->place. */
+static void batch_check(struct journal_check *j, const uint8_t *batch, const struct batch_header *h)
 {
     struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h->payload_bytes);
     struct txn_view txn;
     uint64_t before = h->first_version - 1;
     uint32_t count = 0;
     while (txn_read(&payload, &txn)) {
+        struct error e;
         if (txn.version <= before || txn.version > h->last_version || !txn_is_good(&txn)) {
-            check_say(k, CHECK_DAMAGE, part, place, "the transaction of version %llu is malformed",
+            check_say(j->k, CHECK_DAMAGE, PART, j->place,
+                      "the transaction of version %llu is malformed",
                       (unsigned long long)txn.version);
+        } else if (txn_values(&j->values, &txn, &e) != OK) {
+            check_say(j->k, CHECK_DAMAGE, PART, j->place, "%s", e.text);
         }
         before = txn.version;
         count++;
     }
-    k->transactions += count;
+    j->k->transactions += count;
     if (payload.len != 0 || count != h->transactions) {
-        check_say(k, CHECK_DAMAGE, part, place, "a batch does not hold what it says");
+        check_say(j->k, CHECK_DAMAGE, PART, j->place, "a batch does not hold what it says");
     }
 }
 
@@ -117,6 +122,7 @@ static void batches_walk(struct journal_check *j, const struct found *s, size_t 
 {
     struct batch_header h;
     *offset = JOURNAL_HEADER_BYTES;
+    patch_values_clear(&j->values);
     while (*offset < j->bytes.len) {
         const uint8_t *batch = j->bytes.data + *offset;
         if (!batch_peek(batch, j->bytes.len - *offset, &h)) break;
@@ -126,7 +132,7 @@ static void batches_walk(struct journal_check *j, const struct found *s, size_t 
             check_say(j->k, CHECK_DAMAGE, PART, j->place, "versions go back: %llu comes after %llu",
                       (unsigned long long)h.first_version, (unsigned long long)j->last);
         }
-        check_batch(j->k, batch, &h, PART, j->place);
+        batch_check(j, batch, &h);
         if (h.last_version > j->last) j->last = h.last_version;
         if (h.durable_version > j->durable) j->durable = h.durable_version;
         *offset += batch_bytes(h.payload_bytes);
@@ -271,6 +277,7 @@ enum err check_journal(struct check *k, struct error *e)
     uint64_t end = 0;
     uint64_t given = 0;
     buf_init(&j.bytes);
+    patch_values_init(&j.values);
     enum err r = dir_list(k->dir, found_add, &j, e);
     if (j.count > 0) qsort(j.segments, j.count, sizeof *j.segments, by_number);
     if (r == OK) versions_check(&j, &end);
@@ -288,6 +295,7 @@ enum err check_journal(struct check *k, struct error *e)
                   (unsigned long long)end, (unsigned long long)given);
     }
     buf_fini(&j.bytes);
+    patch_values_fini(&j.values);
     mem_free(j.segments);
     return r;
 }

@@ -70,7 +70,8 @@ static enum err take_txn(struct segment_walk *w, struct txn_view *txn, struct er
         w->is_over = a->is_reached = true;
         return OK;
     }
-    if (txn->version <= j->taker->after) return OK;
+    enum err r = txn_values(&j->taker->values, txn, e);
+    if (r != OK || txn->version <= j->taker->after) return r;
     a->version = txn->version;
     a->time_ms = txn->time_ms;
     a->commits++;
@@ -106,6 +107,7 @@ static enum err read_segment(struct archive_journal *j, const struct manifest_se
     memcpy(walk.id.database_id, t->database_id, DATABASE_ID_BYTES);
     manifest_segment_path(&path, a->dir, s);
     walk.version = s->before;
+    patch_values_clear(&j->taker->values);
     enum err r = file_exists((char *)path.data)
                      ? file_read_all((char *)path.data, &bytes, SEGMENT_BYTES_MAX, e)
                      : error_set(e, ERR_CORRUPT, "the file is missing");

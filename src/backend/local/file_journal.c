@@ -46,6 +46,7 @@ static void journal_set_room(struct file_journal *j)
     bool has_none = s == NULL || j->base.is_failed || s->used + fixed > s->bytes;
     uint64_t room = has_none ? 0 : s->bytes - s->used - fixed;
     j->base.room = room < UINT32_MAX ? (size_t)room : UINT32_MAX - 1;
+    j->base.place = s == NULL ? 0 : s->used;
 }
 
 /* Closes the batch being filled and queues it at the end of the current segment. */
@@ -370,6 +371,7 @@ static void journal_free(struct file_journal *j)
     batches_free(j->unused);
     batches_free(j->job.batches);
     places_free(j->places);
+    patch_log_free(j->base.patches);
     file_unlock(j->options.lock_fd);
     mem_free(j->dir);
     mem_free(j);
@@ -443,5 +445,6 @@ struct journal *file_journal_new(const struct file_journal_options *options)
     j->sealed_end = &j->sealed;
     j->job = (struct write_job){.job = {.run = write_run, .done = write_done}, .journal = j};
     j->places = places_new();
+    j->base.patches = patch_log_new();
     return &j->base;
 }

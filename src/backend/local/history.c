@@ -9,6 +9,10 @@
  * costs what is new. A place says that all versions above its own lie at or after its offset; the
  * batch there may hold older ones too.
  *
+ * Patches: of a long value that a commit changed the segment has what changed. Where the value is
+ * wanted the segment is read from the batch that has it whole, which the patch names, up to the
+ * patch; what a reading has made is kept until its end, for the patches that follow.
+ *
  * Gaps: versions follow each other without one except where a start skipped those that were only
  * reserved: between two segments. A client that knows a version in there has it from a history that
  * is no more (a tail lost under a weak durability, or what a restored backup undid): ERR_STALE.
@@ -35,34 +39,128 @@ struct places {
     uint64_t uses;
 };
 
-struct reading {
-    struct segment_pin pin;
-    uint64_t end;   /* of the durable versions the last in this segment */
-    uint64_t place; /* version of the place it began at; 0 = the segment's beginning */
-    uint64_t version, offset;
+/* Batches of a segment, one after the other. */
+struct batches {
+    uint64_t offset;    /* of the next one */
     struct buf window;  /* of the segment's bytes ... */
     uint64_t window_at; /* ... from here on */
     size_t chunk_bytes;
 };
 
+struct reading {
+    struct segment_pin pin;
+    struct file file;
+    uint64_t end;   /* of the durable versions the last in this segment */
+    uint64_t place; /* version of the place it began at; 0 = the segment's beginning */
+    uint64_t version;
+    struct batches batches;
+    struct patch_values values; /* that were wanted of patches */
+};
+
 /* ---- reading; any thread ---- */
 
-/* The window has `want` bytes from k->offset on; the segment is known to have them. */
-static enum err window_fill(struct reading *k, struct file *f, size_t want, struct error *e)
+/* The window has `want` bytes from the offset on; the segment is known to have them. */
+static enum err window_fill(struct batches *b, struct reading *k, size_t want, struct error *e)
 {
-    uint64_t left = k->pin.bytes - k->offset;
-    if (k->window_at + k->window.len >= k->offset + want) return OK;
-    size_t n = want > k->chunk_bytes ? want : k->chunk_bytes;
+    uint64_t left = k->pin.bytes - b->offset;
+    if (b->offset >= b->window_at && b->window_at + b->window.len >= b->offset + want) return OK;
+    size_t n = want > b->chunk_bytes ? want : b->chunk_bytes;
     if (n > left) n = (size_t)left;
-    buf_clear(&k->window, SIZE_MAX);
-    k->window_at = k->offset;
-    uint8_t *p = buf_reserve(&k->window, n);
+    buf_clear(&b->window, SIZE_MAX);
+    b->window_at = b->offset;
+    uint8_t *p = buf_reserve(&b->window, n);
     if (p == NULL) return error_set(e, ERR_NOMEM, "no memory to read the journal");
-    enum err r = file_read_at(f, k->offset, p, n, e);
-    if (r == OK) k->window.len = n;
-    if (k->chunk_bytes < CHUNK_BYTES_MAX) k->chunk_bytes *= 2;
+    enum err r = file_read_at(&k->file, b->offset, p, n, e);
+    if (r == OK) b->window.len = n;
+    if (b->chunk_bytes < CHUNK_BYTES_MAX) b->chunk_bytes *= 2;
     return r;
 }
+
+/* The batch at the offset; *payload is borrowed until the next call. */
+static enum err batch_read(struct batches *b, struct reading *k, struct batch_header *h,
+                           struct slice *payload, struct error *e)
+{
+    uint64_t room = b->offset < k->pin.bytes ? k->pin.bytes - b->offset : 0;
+    if (room < JOURNAL_BATCH_BYTES) return error_set(e, ERR_CORRUPT, "it ends too early");
+    enum err r = window_fill(b, k, JOURNAL_BATCH_BYTES, e);
+    if (r != OK) return r;
+    if (!batch_peek(b->window.data + (b->offset - b->window_at), (size_t)room, h)) {
+        return error_set(e, ERR_CORRUPT, "a batch is missing");
+    }
+    r = window_fill(b, k, batch_bytes(h->payload_bytes), e);
+    if (r != OK) return r;
+    const uint8_t *batch = b->window.data + (b->offset - b->window_at);
+    if (!batch_verify(batch, h, &k->pin.id)) return error_set(e, ERR_CORRUPT, "a damaged batch");
+    *payload = slice_of(batch + JOURNAL_BATCH_BYTES, h->payload_bytes);
+    return OK;
+}
+
+/* ---- patches ---- */
+
+static bool has_base(const struct patch_values *values, const struct mutation *mu)
+{
+    struct patch p;
+    struct slice base;
+    return patch_read(mu->value, &p) && patch_values_get(values, mu->key, p.base_version, &base);
+}
+
+/* What the payload has of the key, up to the version. Patches before the whole value are of the one
+ * before that. */
+static enum err take_key(struct patch_values *values, struct slice payload, struct slice key,
+                         uint64_t version, struct error *e)
+{
+    struct txn_view txn;
+    struct mutation mu;
+    enum err r = OK;
+    while (r == OK && txn_read(&payload, &txn) && txn.version <= version) {
+        while (r == OK && mutation_read(&txn.bytes, &mu)) {
+            if (!slice_eq(mu.key, key)) continue;
+            if (mu.kind == MUTATION_PATCH && !has_base(values, &mu)) continue;
+            r = patch_values_take(values, txn.version, &mu, e);
+        }
+    }
+    return r;
+}
+
+/* From the batch that has the value whole. */
+static enum err read_whole(struct reading *k, uint64_t version, const struct mutation *mu,
+                           uint64_t place, struct error *e)
+{
+    struct batches b = {.offset = place, .chunk_bytes = CHUNK_BYTES_MAX};
+    struct batch_header h = {.last_version = 0};
+    struct slice payload;
+    enum err r = OK;
+    buf_init(&b.window);
+    while (r == OK && h.last_version < version) {
+        r = batch_read(&b, k, &h, &payload, e);
+        if (r == OK) r = take_key(&k->values, payload, mu->key, version, e);
+        b.offset += batch_bytes(h.payload_bytes);
+    }
+    buf_fini(&b.window);
+    return r;
+}
+
+static enum err whole(struct journal_read *read, uint64_t version, const struct mutation *mu,
+                      struct slice *value, struct error *e)
+{
+    struct reading *k = read->reading;
+    struct patch p;
+    struct slice base;
+    enum err r = OK;
+    if (!patch_read(mu->value, &p)) return error_set(e, ERR_CORRUPT, "a malformed patch");
+    if (patch_values_get(&k->values, mu->key, p.base_version, &base)) {
+        r = patch_values_take(&k->values, version, mu, e);
+    } else {
+        r = read_whole(k, version, mu, p.place, e);
+    }
+    if (r == OK && !patch_values_get(&k->values, mu->key, version, value)) {
+        r = error_set(e, ERR_CORRUPT, "version %llu changes a value that is not there",
+                      (unsigned long long)version);
+    }
+    return r;
+}
+
+/* ---- commits ---- */
 
 /* Gives out the commits of a batch; *is_through false when the taker is full before its end. */
 static enum err take_batch(struct journal_read *r, const struct batch_header *h,
@@ -96,32 +194,18 @@ static enum err take_batch(struct journal_read *r, const struct batch_header *h,
     return OK;
 }
 
-static enum err read_batches(struct journal_read *read, struct file *f)
+static enum err read_batches(struct journal_read *read)
 {
     struct reading *k = read->reading;
-    struct error *e = &read->error;
-    uint64_t begin = k->offset;
+    uint64_t begin = k->batches.offset;
     bool is_through = true;
-    while (is_through && k->version < k->end && k->offset - begin < READ_BYTES_MAX) {
-        struct batch_header h;
-        size_t room = (size_t)(k->pin.bytes - k->offset);
-        if (room < JOURNAL_BATCH_BYTES) return error_set(e, ERR_CORRUPT, "it ends too early");
-        enum err r = window_fill(k, f, JOURNAL_BATCH_BYTES, e);
+    while (is_through && k->version < k->end && k->batches.offset - begin < READ_BYTES_MAX) {
+        struct batch_header h = {.last_version = 0};
+        struct slice payload;
+        enum err r = batch_read(&k->batches, k, &h, &payload, &read->error);
+        if (r == OK) r = take_batch(read, &h, payload, &is_through);
         if (r != OK) return r;
-        if (!batch_peek(k->window.data + (k->offset - k->window_at), room, &h)) {
-            return error_set(e, ERR_CORRUPT, "a batch is missing");
-        }
-        size_t bytes = batch_bytes(h.payload_bytes);
-        r = window_fill(k, f, bytes, e);
-        if (r != OK) return r;
-        const uint8_t *batch = k->window.data + (k->offset - k->window_at);
-        if (!batch_verify(batch, &h, &k->pin.id)) {
-            return error_set(e, ERR_CORRUPT, "a damaged batch");
-        }
-        struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h.payload_bytes);
-        r = take_batch(read, &h, payload, &is_through);
-        if (r != OK) return r;
-        if (is_through) k->offset += bytes;
+        if (is_through) k->batches.offset += batch_bytes(h.payload_bytes);
     }
     return OK;
 }
@@ -130,19 +214,19 @@ void history_run(struct journal *journal, struct journal_read *r)
 {
     const char *dir = file_journal_of(journal)->dir; /* as long as the journal is open */
     struct reading *k = r->reading;
-    struct file f = {.fd = -1};
     struct buf path;
     buf_init(&path);
     journal_path(&path, dir, k->pin.id.number);
-    r->result = file_open(&f, (char *)path.data, FILE_READ, &r->error);
+    r->result = file_open(&k->file, (char *)path.data, FILE_READ, &r->error);
     /* It was removed from outside, and asking again would be of no use. */
     if (r->result == ERR_IO && !file_exists((char *)path.data)) {
         r->result = error_set(&r->error, ERR_CORRUPT, "its file is missing");
     }
-    if (r->result == OK) r->result = read_batches(r, &f);
-    file_close(&f);
+    if (r->result == OK) r->result = read_batches(r);
+    file_close(&k->file);
     buf_fini(&path);
-    buf_fini(&k->window);
+    buf_fini(&k->batches.window);
+    patch_values_fini(&k->values);
 }
 
 /* ---- places; loop thread ---- */
@@ -162,11 +246,11 @@ static void reading_place(struct places *c, struct reading *k, uint64_t after)
 {
     struct place *p = place_find(c, k->pin.id.number, after);
     k->version = k->pin.version_before;
-    k->offset = JOURNAL_HEADER_BYTES;
+    k->batches.offset = JOURNAL_HEADER_BYTES;
     if (p == NULL) return;
     p->used = ++c->uses;
     k->place = k->version = p->version;
-    k->offset = p->offset;
+    k->batches.offset = p->offset;
 }
 
 /* The place that its reader left is the first to be forgotten, so that a fast one does not use up
@@ -179,15 +263,17 @@ static void reading_remember(struct places *c, const struct reading *k)
     if (left != NULL && left->version == k->place) left->used = 0;
     struct place *same = place_find(c, k->pin.id.number, k->version);
     if (same != NULL && same->version == k->version) {
-        same->offset = k->offset;
+        same->offset = k->batches.offset;
         same->used = ++c->uses;
         return;
     }
     for (size_t i = 1; i < PLACES; i++) {
         if (c->place[i].used < oldest->used) oldest = &c->place[i];
     }
-    *oldest = (struct place){
-        .number = k->pin.id.number, .version = k->version, .offset = k->offset, .used = ++c->uses};
+    *oldest = (struct place){.number = k->pin.id.number,
+                             .version = k->version,
+                             .offset = k->batches.offset,
+                             .used = ++c->uses};
 }
 
 struct places *places_new(void)
@@ -212,7 +298,10 @@ bool history_begin(struct journal *journal, struct journal_read *r)
     r->result = OK;
     r->is_damaged = false;
     k->pin = pin;
-    k->chunk_bytes = CHUNK_BYTES_MIN;
+    k->file.fd = -1;
+    k->batches.chunk_bytes = CHUNK_BYTES_MIN;
+    patch_values_init(&k->values);
+    r->whole = whole;
     k->end = r->until < pin.last_version ? r->until : pin.last_version;
     reading_place(j->places, k, r->after);
     return true;
@@ -227,10 +316,11 @@ void history_end(struct journal *journal, struct journal_read *r)
     if (r->is_damaged) {
         struct error why = r->error;
         log_warning("journal: segment %llu at offset %llu: %s: the change feed begins after it",
-                    (unsigned long long)k->pin.id.number, (unsigned long long)k->offset, why.text);
+                    (unsigned long long)k->pin.id.number, (unsigned long long)k->batches.offset,
+                    why.text);
         r->result = error_set(
             &r->error, ERR_STALE, "segment %llu of the journal is damaged at offset %llu: %s",
-            (unsigned long long)k->pin.id.number, (unsigned long long)k->offset, why.text);
+            (unsigned long long)k->pin.id.number, (unsigned long long)k->batches.offset, why.text);
     }
     if (r->result == OK) reading_remember(file_journal_of(journal)->places, k);
     segment_unpin(&k->pin, r->is_damaged);

@@ -58,11 +58,11 @@ enum err segment_header_read(const uint8_t in[JOURNAL_HEADER_BYTES], struct segm
                          "reads; start a newer tupled",
                          h->format, JOURNAL_FORMAT);
     }
-    if (h->format < JOURNAL_FORMAT) {
+    if (h->format < JOURNAL_FORMAT_OLDEST) {
         return error_set(e, ERR_FORMAT,
                          "journal format %u is of a development version; this program reads format "
-                         "%d. Start the version that wrote it",
-                         h->format, JOURNAL_FORMAT);
+                         "%d on. Start the version that wrote it",
+                         h->format, JOURNAL_FORMAT_OLDEST);
     }
     if (get_u64_little(in + 48) != XXH3_64bits(in, 48)) {
         return error_set(e, ERR_CORRUPT, "damaged journal segment header");

@@ -19,7 +19,8 @@
 
 #include "backend/txn.h"
 
-#define JOURNAL_FORMAT 2
+#define JOURNAL_FORMAT 3
+#define JOURNAL_FORMAT_OLDEST 2 /* that is read: the same, without patches (backend/patch.h) */
 #define JOURNAL_HEADER_BYTES 64
 #define JOURNAL_BATCH_BYTES 56
 #define DATABASE_ID_BYTES 16

@@ -139,6 +139,7 @@ static enum err segment_replay(struct recovery *rec, size_t i, size_t *offset, s
     struct batch_header h;
     enum err r = OK;
     *offset = JOURNAL_HEADER_BYTES;
+    patch_values_clear(&rec->replay->values);
     while (r == OK && *offset < rec->bytes.len) {
         const uint8_t *batch = rec->bytes.data + *offset;
         if (!batch_peek(batch, rec->bytes.len - *offset, &h)) break;

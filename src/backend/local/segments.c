@@ -309,6 +309,7 @@ static void segment_start(struct file_journal *j, struct segment *s, uint64_t la
     s->used = JOURNAL_HEADER_BYTES;
     s->version_before = s->last_version = last_version;
     j->current = s;
+    patch_log_clear(j->base.patches);
     journal_prepare(j);
 }
 

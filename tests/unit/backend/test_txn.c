@@ -56,9 +56,9 @@ static void transactions_are_read_back(void **state)
         rng_init(&rng, seed);
         struct batch batch = make_txn(&rng, items, seed % 20);
         buf_clear(&payload, SIZE_MAX);
-        txn_write(&payload, seed + 1, &batch);
+        txn_write(&payload, seed + 1, &batch, NULL);
         assert_int_equal(payload.len, txn_bytes(&batch));
-        txn_write(&payload, seed + 2, &batch);
+        txn_write(&payload, seed + 2, &batch, NULL);
         assert_int_equal(payload.len, 2 * txn_bytes(&batch));
         struct slice left = buf_slice(&payload);
         struct txn_view txn;
@@ -78,7 +78,7 @@ static void a_cut_transaction_is_never_read_beyond_its_end(void **state)
     rng_init(&rng, 3);
     buf_init(&payload);
     struct batch batch = make_txn(&rng, items, 3);
-    txn_write(&payload, 9, &batch);
+    txn_write(&payload, 9, &batch, NULL);
     for (size_t len = 0; len < payload.len; len++) {
         uint8_t *exact = memcpy(malloc(len + 1), payload.data, len);
         struct slice left = slice_of(exact, len);
@@ -106,7 +106,7 @@ static void impossible_mutations_are_refused(void **state)
     for (unsigned kind = 0; kind < 256; kind++) {
         bytes[0] = (uint8_t)kind;
         left = slice_of(bytes, sizeof bytes);
-        assert_int_equal(mutation_read(&left, &mu), kind >= 1 && kind <= 4);
+        assert_int_equal(mutation_read(&left, &mu), kind >= 1 && kind <= 5);
     }
     bytes[0] = MUTATION_SET;
     bytes[2] = 0;

@@ -287,12 +287,12 @@ static void a_full_disk_refuses_writes_and_answers_reads(void **state)
     struct tupled_error e;
     static char big[600 << 10];
     int outcome = TUPLED_YES;
-    memset(big, 'x', sizeof big);
-    big[0] = big[sizeof big - 1] = '"';
     program_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
     program_arm(&t, "file.reserve", 1, true);
     for (int i = 0; i < 100 && outcome > 0; i++) { /* the segments that there are */
+        memset(big, 'a' + i % 26, sizeof big);     /* they get what changed */
+        big[0] = big[sizeof big - 1] = '"';
         outcome = tupled_set(t.db, KEY2, (struct tupled_bytes){big, sizeof big}, NULL, NULL, &e);
     }
     assert_int_equal(outcome, TUPLED_FAILED);

@@ -60,8 +60,8 @@ static uint8_t *batch_make(const struct segment_id *id, size_t *len, size_t *pay
     struct batch batch = {.items = items, .count = 2, .time_ms = 1234};
     struct buf payload;
     buf_init(&payload);
-    txn_write(&payload, 41, &batch);
-    txn_write(&payload, 42, &batch);
+    txn_write(&payload, 41, &batch, NULL);
+    txn_write(&payload, 42, &batch, NULL);
     struct batch_header h = {.payload_bytes = (uint32_t)payload.len,
                              .first_version = 41,
                              .last_version = 42,

@@ -491,6 +491,29 @@ static void a_newer_journal_format_is_refused(void **state)
     buf_fini(&bytes);
 }
 
+/* As version 0.1 wrote it. */
+static void the_format_before_is_read(void **state)
+{
+    struct rig r;
+    struct buf bytes;
+    uint64_t versions[3];
+    struct segment_header h;
+    buf_init(&bytes);
+    rig_init(&r);
+    rig_open(&r);
+    write_letters(&r, 3, versions);
+    rig_abandon(&r);
+    uint64_t number = last_written(&r, &bytes);
+    assert_int_equal(segment_header_read(bytes.data, &h, NULL), OK);
+    h.format = JOURNAL_FORMAT_OLDEST;
+    segment_header_write(&h, bytes.data);
+    segment_store(&r, number, &bytes);
+    rig_open(&r);
+    expect_letters(&r, 3, 3);
+    rig_fini(&r);
+    buf_fini(&bytes);
+}
+
 static void database_exec(struct rig *r, const char *sql)
 {
     sqlite3 *db = NULL;
@@ -937,6 +960,7 @@ int main(void)
         cmocka_unit_test(damage_in_a_segment_that_was_left_is_refused),
         cmocka_unit_test(a_half_prepared_segment_is_no_damage),
         cmocka_unit_test(a_newer_journal_format_is_refused),
+        cmocka_unit_test(the_format_before_is_read),
         cmocka_unit_test(a_newer_database_format_is_refused),
         cmocka_unit_test(a_foreign_database_is_refused),
         cmocka_unit_test(a_start_gives_back_what_a_segment_did_not_use_and_no_more),
