@@ -19,10 +19,11 @@ stop_server
 install_mypy && {
     cp -r "$home" "$scratch/python"
     check "helpers for Python: mypy --strict" env -C "$scratch/python" "$mypy" --strict --cache-dir "$scratch/mypy"
-    python3 redis-tests/python/examples.py clients/python/README.md docs/*.md >"$scratch/examples.py"
-    check "helpers for Python: the examples of the pages, mypy --strict" env -C "$scratch" MYPYPATH="$scratch/python" "$mypy" \
-        --strict --cache-dir "$scratch/mypy" examples.py
-    check "which are some" test "$(grep -c '^[a-z_ ].*db' "$scratch/examples.py")" -ge 15
+    mkdir "$scratch/examples"
+    python3 redis-tests/python/examples.py "$scratch/examples" clients/python/README.md docs/*.md
+    check "helpers for Python: the examples of the pages, mypy --strict" env -C "$scratch/examples" MYPYPATH="$scratch/python" \
+        "$mypy" --strict --cache-dir "$scratch/mypy" .
+    check "which are some" test "$(cat "$scratch/examples"/*.py | grep -c '^[a-z_ ].*db')" -ge 40
     check "helpers for Python: what keys and values may have, mypy --strict" env MYPYPATH="$scratch/python" "$mypy" \
         --strict --warn-unused-ignores --cache-dir "$scratch/mypy" redis-tests/python/typed.py
     check "helpers for Python: they can be installed" "${mypy%/*}/pip" install -q --disable-pip-version-check --no-index \

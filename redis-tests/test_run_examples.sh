@@ -1,7 +1,7 @@
 #!/bin/bash
 # The programs of examples/, run together against one server: a live watcher, a change consumer, a worker
 # pool, and a client that places orders. With redis-py and with node-redis, and the helpers over them. And the quick
-# starts for these two and C (docs/quick-*.md), whose pieces are a program that prints what they say.
+# starts for these two and C (docs/quick-*.md) and the tutorials, whose pieces are a program that prints what they say.
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/libraries.sh"
 
@@ -66,8 +66,11 @@ compiled() {
 start_server
 page docs/quick-c.md c // compiled "$scratch/page.c"
 if install_python; then
-    page docs/quick-python.md python '#' "$python" "$scratch/page.py"
-    PYTHONPATH=clients/python PYTHONDONTWRITEBYTECODE=1 run_all "examples with redis-py" "$python" py examples/python
+    export PYTHONPATH=clients/python PYTHONDONTWRITEBYTECODE=1
+    for name in quick-python tutorial-bookings tutorial-jobs tutorial-chat tutorial-rate-limit; do
+        page "docs/$name.md" python '#' "$python" "$scratch/page.py"
+    done
+    run_all "examples with redis-py" "$python" py examples/python
 fi
 if build_helpers; then
     # Node looks for packages beside the script: a copy of it gets them there.
