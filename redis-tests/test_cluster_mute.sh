@@ -78,22 +78,35 @@ refuses() {
 transaction() { printf 'MULTI\nSET refused 3\nINCR refused\nEXEC\nPING\n' | cli; }
 
 # is_refused <name> <pattern> <command>...: what it answers, in one line. The lease may end and begin again on a machine
-# under load, and the reply says that then: it is asked again. A write that is taken is told at once.
+# under load, and the reply says that then: it is asked again. So it is when the connection ends: a leader that has begun
+# anew takes writes, and holds their replies, until it notices; if it begins anew once more, they are unknown. A write that is
+# taken is told at once.
+unknown=''
 is_refused() {
-    local name=$1 pattern=$2 reply='' i
+    local name=$1 pattern=$2 reply='' end=$((SECONDS + 100))
     shift 2
-    for ((i = 0; i < 20; i++)); do
+    while [ "$SECONDS" -lt "$end" ]; do
         reply=$("$@" 2>&1 | tr '\n' ' ')
         grep -qE "$pattern" <<<"$reply" && break
-        grep -q TRYAGAIN <<<"$reply" || break
+        sleep 0.05
+        grep -q TRYAGAIN <<<"$reply" && continue
+        has_ended "$reply" || break
+        unknown=yes
     done
     check "$name" says "$pattern" echo "$reply"
 }
+has_ended() { grep -qE '^(OK QUEUED QUEUED )?$|000 ?$|closed the connection|Could not connect|reset by peer' <<<"$1"; }
 
 # goes_on <name>
 goes_on() {
     check "$1: it goes on" until_true serves
-    same "... what was refused has not happened" "" "$(cli GET refused)"
+    if [ -z "$unknown" ]; then
+        same "... what was refused has not happened" "" "$(cli GET refused)"
+    else
+        check "... what is unknown has happened whole, or not at all" says '^[124]?$' cli GET refused
+        cli DEL refused >/dev/null
+        unknown=''
+    fi
     check "... the leader is ready" until_true is_ready
     check "... and Sentinel knows it" until_true is_known
 }
@@ -191,7 +204,11 @@ refuses "a lock on the row" 'lock that process [0-9]+ there has .locker'
 unlock
 goes_on "the row is free"
 
+starts_of() { grep -c 'is starting' "$nodes_dir/n$1.log"; }
+all_starts() { echo "$(starts_of 1) $(starts_of 2) $(starts_of 3)"; }
+
 # ---- the log is locked: the lease goes on ----
+starts=$(all_starts)
 same "a key" OK "$(cli SET known 1)"
 check "a session locks the log" lock "LOCK TABLE tupled_log IN SHARE MODE"
 hold 2
@@ -200,12 +217,18 @@ refuses "a lock on the log" 'lock that process [0-9]+ there has .locker'
 same "... reads are answered" 1 "$(cli GET known)"
 same "... and Sentinel knows the leader" "127.0.0.1" \
     "$(of_sentinel "$leader" SENTINEL get-master-addr-by-name mymaster | head -n 1)"
-check "... what was evaluated waits" kill -0 "$held"
-unlock
-goes_on "the log is free"
-wait "$held"
-same "... what was evaluated is acknowledged" OK "$(cat "$scratch/held")"
-same "... and there" 2 "$(cli GET held)"
+if [ "$(all_starts)" = "$starts" ]; then
+    check "... what was evaluated waits" kill -0 "$held"
+    unlock
+    goes_on "the log is free"
+    wait "$held"
+    same "... what was evaluated is acknowledged" OK "$(cat "$scratch/held")"
+    same "... and there" 2 "$(cli GET held)"
+else # on a machine under load its lease has ended, and a leader began anew
+    unlock
+    goes_on "the log is free"
+    held_is_true 2
+fi
 
 # ---- PostgreSQL is silent ----
 for p in 1 2 3; do for n in 1 2 3; do nodes_proxy "drop $(nodes_way "$n" "$p")"; done; done
@@ -250,7 +273,6 @@ same "... and has what was there" 1 "$(cli GET known)"
 rm "$nodes_dir/rest$dead"
 
 # ---- a leader begins anew, and cannot read the users ----
-starts_of() { grep -c 'is starting' "$nodes_dir/n$1.log"; }
 has_begun_anew() { [ "$(starts_of "$1")" -gt "$2" ]; }
 check "the leader is ready" until_true is_ready
 same "a user that nothing but PostgreSQL keeps" OK "$(cli ACL SETUSER kept on '>secret' '+@all' '~*')"

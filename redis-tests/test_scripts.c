@@ -460,6 +460,7 @@ static redisReply *reply_soon(void)
         c->errstr[0] = '\0';
     }
     assert_int_equal(redisGetReplyFromReader(c, &reply), REDIS_OK);
+    redisSetTimeout(c, (struct timeval){.tv_sec = 60}); /* for what waits for its reply */
     return reply;
 }
 
