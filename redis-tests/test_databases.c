@@ -317,6 +317,16 @@ static void memory_falls_to(redisContext *m, long long bytes)
     }
 }
 
+/* What a journal brought counts twice where the store had it, until the store has it again. */
+static void becomes(redisContext *m, const char *wanted, const char *command)
+{
+    int64_t until_ms = testserver_now_ms() + 60000;
+    while (!text_fits(ask(m, command), wanted)) {
+        if (testserver_now_ms() > until_ms) fail_msg("%s does not become %s", command, wanted);
+        testserver_pause();
+    }
+}
+
 /* The release build: a sanitizer's memory says nothing. */
 static void many_databases_cost_what_is_in_them(void **state)
 {
@@ -341,7 +351,7 @@ static void many_databases_cost_what_is_in_them(void **state)
         char name[20];
         snprintf(name, sizeof name, "db.%d", i);
         expect(m, "+OK", "SELECT %s", name);
-        expect(m, ":1", "DBSIZE");
+        becomes(m, ":1", "DBSIZE");
         assert_int_equal(info_of(m, name, "queues"), 1);
     }
     expect(m, "+OK", "SELECT 0");

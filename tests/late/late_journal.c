@@ -122,6 +122,7 @@ static enum err replay_take(struct journal_replay *r, struct txn_view *txn, stru
     struct late_replay *x = (struct late_replay *)r;
     x->journal->base.synced = x->journal->inner->synced;
     r->transactions++;
+    x->outer->values = r->values; /* as they are now; they stay the owner's */
     return x->outer->take(x->outer, txn, e);
 }
 
@@ -134,10 +135,12 @@ static void replay_announce(struct journal_replay *r, const struct txn_view *txn
 static enum err late_start(struct journal *j, struct journal_replay *r, struct error *e)
 {
     struct late_journal *k = late_of(j);
-    struct late_replay x = {
-        .base = {.after = r->after, .take = replay_take, .announce = replay_announce},
-        .outer = r,
-        .journal = k};
+    struct late_replay x = {.base = {.after = r->after,
+                                     .take = replay_take,
+                                     .announce = replay_announce,
+                                     .values = r->values},
+                            .outer = r,
+                            .journal = k};
     k->inner->owner = (struct journal_owner){.is_inline = j->owner.is_inline,
                                              .wake = j->owner.wake,
                                              .wake_arg = j->owner.wake_arg,
@@ -147,6 +150,7 @@ static enum err late_start(struct journal *j, struct journal_replay *r, struct e
     enum err result = k->inner->ops->start(k->inner, &x.base, e);
     r->time_ms = x.base.time_ms;
     r->version_next = x.base.version_next;
+    r->values = x.base.values;
     if (result != OK) return result;
     if (!j->owner.is_inline) {
         struct worker_options options = {
