@@ -4,6 +4,7 @@
 # starts for these two and C (docs/quick-*.md) and the tutorials, whose pieces are a program that prints what they say.
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/libraries.sh"
+. "$(dirname "$0")/pages.sh"
 
 orders=4
 
@@ -48,27 +49,17 @@ run_all() {
             awk '$1 ~ /^(ready|leased|acked)$/ { printf "%s%s %s", n++ ? " " : "", $1, $2 }')"
 }
 
-# page <page> <language> <remark> <program> <file>: the pieces of a quick start as one program say what the page says.
-page() {
-    redis-cli -p "$port" FLUSHALL >/dev/null
-    awk -v fence="\`\`\`$2" '$0 == fence { is_in = 1; next } /^```/ { is_in = 0 } is_in' "$1" |
-        sed "s/6379/$port/" >"$5"
-    "$4" "$5" >"$scratch/page" 2>&1 </dev/null
-    same "$1: ends well" 0 "$?"
-    same "$1: says what it says" "$(sed -n "s|^$3 -> ||p" "$1")" "$(cat "$scratch/page")"
-}
-
-# compiled <file>: as a program of C with hiredis.
-compiled() {
-    ${CC:-gcc} -Wall -Wextra -Werror -o "$1.out" "$1" -lhiredis && "$1.out"
+# compiled_page <file>: as a program of C with hiredis.
+compiled_page() {
+    ${CC:-gcc} -Wall -Wextra -Werror -o "$1.out" "$1" -lhiredis && timeout 100 "$1.out"
 }
 
 start_server
-page docs/quick-c.md c // compiled "$scratch/page.c"
+page docs/quick-c.md c // "$scratch/page.c" compiled_page
 if install_python; then
     export PYTHONPATH=clients/python PYTHONDONTWRITEBYTECODE=1
     for name in quick-python tutorial-bookings tutorial-jobs tutorial-chat tutorial-rate-limit; do
-        page "docs/$name.md" python '#' "$python" "$scratch/page.py"
+        page "docs/$name.md" python '#' "$scratch/page.py" timeout 100 "$python"
     done
     run_all "examples with redis-py" "$python" py examples/python
 fi
@@ -77,7 +68,7 @@ if build_helpers; then
     mkdir -p "$scratch/node/node_modules" && cp examples/node/*.mjs "$scratch/node/" &&
         ln -s "$PWD/build/typescript/node_modules/redis" "$typescript_home" "$scratch/node/node_modules/" &&
         mv "$scratch/node/node_modules/typescript" "$scratch/node/node_modules/tupled"
-    page docs/quick-node.md js // node "$scratch/node/page.mjs"
+    page docs/quick-node.md js // "$scratch/node/page.mjs" timeout 100 node
     run_all "examples with node-redis" node mjs "$scratch/node"
 fi
 stop_server
