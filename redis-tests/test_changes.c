@@ -243,7 +243,7 @@ static void transactions_and_the_string_view_are_told(void **state)
 static void wrong_words_are_named(void **state)
 {
     expect(c, "-ERR wrong number of arguments for 'kv.changes' command; it is: KV.*", "KV.CHANGES");
-    expect(c, "-ERR invalid versionstamp 'x': 20 hex digits or*", "KV.CHANGES x");
+    expect(c, "-ERR invalid versionstamp 'x': 20 hex digits or 0 expected", "KV.CHANGES x");
     expect(c, "-ERR invalid versionstamp 'NONE': 20 hex digits or 0 expected", "KV.CHANGES NONE");
     expect(c, "-ERR COUNT must be between 1 and 10000, not 0", "KV.CHANGES 0 COUNT 0");
     expect(c, "-ERR COUNT must be between 1 and 10000, not 10001", "KV.CHANGES 0 COUNT 10001");

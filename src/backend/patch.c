@@ -68,8 +68,9 @@ static struct slice behind(struct slice s, size_t n)
 static void compare(struct slice before, struct slice value, struct patch *out)
 {
     size_t head = 0;
+    INVARIANT(before.len > PATCH_HEAD_MAX && value.len > PATCH_HEAD_MAX); /* both are long */
     size_t from = common_beginning(before, value);
-    if (from < PATCH_HEAD_MAX && before.len >= PATCH_VALUE_MIN) {
+    if (from < PATCH_HEAD_MAX) {
         head = PATCH_HEAD_MAX;
         from = head + common_beginning(behind(before, head), behind(value, head));
     }

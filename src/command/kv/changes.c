@@ -162,10 +162,10 @@ static enum err read_after(struct request *rq, const struct argument *a, struct 
     (void)a;
     enum err r = OK;
     if (word.len != 1 || word.data[0] != '0') r = arg_stamp(rq, word, &stamp);
-    if (r == OK && stamp.is_none) {
+    if (r == ERR_SYNTAX || stamp.is_none) {
         r = error_set(&rq->error, ERR_SYNTAX,
-                      "invalid versionstamp '%.*s': 20 hex digits or 0 expected", (int)word.len,
-                      (const char *)word.data);
+                      "invalid versionstamp '%.*s': 20 hex digits or 0 expected",
+                      (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
     }
     /* One that was never given is as good as one from the future. */
     after = stamp.is_foreign ? UINT64_MAX : stamp.version;

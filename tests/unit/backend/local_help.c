@@ -341,6 +341,46 @@ void rig_scan_text(struct rig *r, struct slice start, struct slice end, bool is_
     backend_scan_close(s);
 }
 
+/* ---- history ---- */
+
+static void on_changes(struct changes_request *q)
+{
+    struct rig *r = q->arg;
+    r->is_told = true;
+}
+
+void rig_changes_begin(struct rig *r, struct changes_request *q, uint64_t after, size_t rows_max)
+{
+    static const uint8_t start[] = {0, 0, 1};
+    static const uint8_t end[] = {0, 0, 2};
+    r->is_told = false;
+    q->after = after;
+    q->until = 0;
+    q->start = slice_of(start, sizeof start);
+    q->end = slice_of(end, sizeof end);
+    q->rows_max = rows_max;
+    q->bytes_max = SIZE_MAX;
+    q->done = on_changes;
+    q->arg = r;
+    arena_reset(&q->arena);
+}
+
+enum err rig_changes_end(struct rig *r, struct changes_request *q)
+{
+    for (int i = 0; !r->is_told; i++) {
+        assert_true(i < STEPS_MAX);
+        rig_step(r);
+    }
+    return q->result;
+}
+
+enum err rig_changes(struct rig *r, struct changes_request *q, uint64_t after, size_t rows_max)
+{
+    rig_changes_begin(r, q, after, rows_max);
+    backend_changes(r->b, q);
+    return rig_changes_end(r, q);
+}
+
 /* ---- files ---- */
 
 const char *rig_path(const struct rig *r, const char *name)

@@ -29,6 +29,7 @@ struct rig {
     uint64_t durable; /* told by on_durable */
     struct waiter waiter;
     bool is_ready; /* the waiter was told */
+    bool is_told;  /* an answer of rig_changes_begin is there */
     bool is_fatal; /* on_fatal was called */
     struct error fatal;
     sem_t wakes;
@@ -83,6 +84,13 @@ bool rig_scan_next(struct rig *r, struct scan *s, struct slice *key, struct entr
 /* Keys (without database and space) of a range as "a b c". */
 void rig_scan_text(struct rig *r, struct slice start, struct slice end, bool is_reverse,
                    struct buf *out);
+
+/* The history of database 0 after a version: fills the question in, whose arena is the caller's,
+ * for backend_changes; steps until the answer is there; both at once. */
+void rig_changes_begin(struct rig *r, struct changes_request *q, uint64_t after, size_t rows_max);
+ERR_MUST_USE enum err rig_changes_end(struct rig *r, struct changes_request *q);
+ERR_MUST_USE enum err rig_changes(struct rig *r, struct changes_request *q, uint64_t after,
+                                  size_t rows_max);
 
 /* dir/name; good until the next call. */
 const char *rig_path(const struct rig *r, const char *name);

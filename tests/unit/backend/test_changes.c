@@ -21,19 +21,12 @@
 struct reader {
     struct rig rig;
     struct changes_request q;
-    bool is_done;
     struct buf text;
 };
 
-static void on_done(struct changes_request *q)
-{
-    struct reader *t = q->arg;
-    t->is_done = true;
-}
-
 static void reader_init(struct reader *t)
 {
-    *t = (struct reader){.q = {.done = on_done, .arg = t}};
+    *t = (struct reader){.q = {.count = 0}};
     rig_init(&t->rig);
     t->rig.local.retention_ms = ALWAYS_MS;
     t->rig.local.retention_bytes = UINT64_MAX;
@@ -49,32 +42,17 @@ static void reader_fini(struct reader *t)
 
 static void begin(struct reader *t, uint64_t after, size_t rows_max)
 {
-    static const uint8_t start[] = {0, 0, 1};
-    static const uint8_t end[] = {0, 0, 2};
-    t->is_done = false;
-    t->q.after = after;
-    t->q.until = 0;
-    t->q.start = slice_of(start, sizeof start);
-    t->q.end = slice_of(end, sizeof end);
-    t->q.rows_max = rows_max;
-    t->q.bytes_max = SIZE_MAX;
-    arena_reset(&t->q.arena);
+    rig_changes_begin(&t->rig, &t->q, after, rows_max);
 }
 
 static enum err finish(struct reader *t)
 {
-    for (int i = 0; !t->is_done; i++) {
-        assert_true(i < STEPS_MAX);
-        rig_step(&t->rig);
-    }
-    return t->q.result;
+    return rig_changes_end(&t->rig, &t->q);
 }
 
 static enum err ask(struct reader *t, uint64_t after, size_t rows_max)
 {
-    begin(t, after, rows_max);
-    backend_changes(t->rig.b, &t->q);
-    return finish(t);
+    return rig_changes(&t->rig, &t->q, after, rows_max);
 }
 
 /* "a=1 b- | !": commits are divided by |, - is a deletion, ! a flush. */
@@ -235,13 +213,13 @@ static void who_waits_for_a_version_is_told_when_the_backend_ends(void **state)
         begin(&t, 0, 100);
         t.q.until = set(&t, "a", "1");
         backend_changes(t.rig.b, &t.q);
-        assert_false(t.is_done);
+        assert_false(t.rig.is_told);
         if (is_close) {
             rig_close(&t.rig);
         } else {
             rig_abandon(&t.rig);
         }
-        assert_true(t.is_done);
+        assert_true(t.rig.is_told);
         assert_int_equal(t.q.result, ERR_IO);
         reader_fini(&t);
     }
@@ -614,7 +592,7 @@ static void a_reader_follows_while_segments_are_used_again(void **state)
         if (i % 8 == 0) rig_step(&t.rig);
         if (i % 500 == 499) rig_apply(&t.rig);
         /* It sleeps for a while, too long, now and then. */
-        if (!t.is_done || i / 1000 % 2 == 1) continue;
+        if (!t.rig.is_told || i / 1000 % 2 == 1) continue;
         if (t.q.result == ERR_STALE) {
             assert_true(at < t.q.oldest);
             at = t.q.oldest;

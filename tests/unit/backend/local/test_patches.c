@@ -35,14 +35,7 @@ struct test {
     size_t count;
     uint64_t written; /* bytes of all values */
     struct changes_request q;
-    bool is_done;
 };
-
-static void on_done(struct changes_request *q)
-{
-    struct test *t = q->arg;
-    t->is_done = true;
-}
 
 static struct slice key(unsigned i)
 {
@@ -51,7 +44,7 @@ static struct slice key(unsigned i)
 
 static void test_init(struct test *t, uint64_t seed, uint64_t segment_bytes)
 {
-    *t = (struct test){.q = {.done = on_done, .arg = t}};
+    *t = (struct test){.q = {.count = 0}};
     rng_init(&t->rng, seed);
     t->given = mem_alloc(COMMITS_MAX * KEYS * sizeof *t->given);
     rig_init(&t->rig);
@@ -147,23 +140,10 @@ static void read_before(struct test *t)
 
 static void ask(struct test *t, uint64_t after, size_t rows_max, size_t bytes_max)
 {
-    static const uint8_t start[] = {0, 0, 1};
-    static const uint8_t end[] = {0, 0, 2};
-    t->is_done = false;
-    t->q.after = after;
-    t->q.until = 0;
-    t->q.start = slice_of(start, sizeof start);
-    t->q.end = slice_of(end, sizeof end);
-    t->q.rows_max = rows_max;
+    rig_changes_begin(&t->rig, &t->q, after, rows_max);
     t->q.bytes_max = bytes_max;
-    arena_reset(&t->q.arena);
     backend_changes(t->rig.b, &t->q);
-    for (int i = 0; !t->is_done; i++) {
-        assert_true(i < STEPS_MAX);
-        rig_step(&t->rig);
-    }
-    if (t->q.result != OK) print_error("%s\n", t->q.error.text);
-    assert_int_equal(t->q.result, OK);
+    assert_int_equal(rig_changes_end(&t->rig, &t->q), OK);
 }
 
 /* From a commit on, in pages of some size, all that was given. */
