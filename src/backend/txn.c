@@ -104,8 +104,6 @@ enum err txn_values(struct patch_values *v, const struct txn_view *txn, struct e
     struct slice rest = txn->bytes;
     struct mutation mu;
     enum err r = OK;
-    /* None that could be patched, and none comes. */
-    if (v->table.count == 0 && rest.len < PATCH_VALUE_MIN) return OK;
     while (r == OK && mutation_read(&rest, &mu)) r = patch_values_take(v, txn->version, &mu, e);
     return r;
 }

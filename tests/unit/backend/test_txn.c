@@ -97,6 +97,31 @@ static void a_cut_transaction_is_never_read_beyond_its_end(void **state)
     buf_fini(&payload);
 }
 
+/* Also when it is all that a segment has. */
+static void a_patch_of_nothing_is_refused(void **state)
+{
+    struct mutation mu = {.kind = MUTATION_SET,
+                          .key = slice_of("\0\0\1k", 4),
+                          .value = slice_str("a value that is longer than its patch is, by some")};
+    struct batch batch = {.items = &mu, .count = 1};
+    struct txn_patches patches = {.count = 1};
+    struct patch_values values;
+    struct txn_view txn;
+    struct buf bytes;
+    struct error e;
+    patches.of[0].patch = (struct patch){
+        .base_version = 1, .base_len = 10, .len = 10, .bytes = slice_str("a")};
+    buf_init(&bytes);
+    patch_values_init(&values);
+    txn_write(&bytes, 2, &batch, &patches);
+    struct slice rest = buf_slice(&bytes);
+    assert_true(txn_read(&rest, &txn));
+    assert_int_equal(rest.len, 0);
+    assert_int_equal(txn_values(&values, &txn, &e), ERR_CORRUPT);
+    patch_values_fini(&values);
+    buf_fini(&bytes);
+}
+
 static void impossible_mutations_are_refused(void **state)
 {
     uint8_t bytes[TXN_MUTATION_BYTES + 4] = {MUTATION_SET, 0, 2, 0, 2};
@@ -119,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transactions_are_read_back),
         cmocka_unit_test(a_cut_transaction_is_never_read_beyond_its_end),
+        cmocka_unit_test(a_patch_of_nothing_is_refused),
         cmocka_unit_test(impossible_mutations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
