@@ -3,7 +3,7 @@
 #   start_server [argument...]   the ASan build (RELEASE=1: the release build) on a free port: $port; with HTTP=1
 #                                HTTP too: $http_port
 #   stop_server                  SIGTERM; it must end with status 0
-#   find_ports                   three ports in a row that are free: from $first on
+#   port_take                    that of tests/ports.sh
 #   check <name> <command>...    `ok - name` when the command ends with status 0
 #   same, skip, not_ok           those of tests/checks.sh
 # At the end of the script the server is killed by its process id and the scratch directory removed.
@@ -18,6 +18,7 @@ TUPLED_ASAN_BIN=${TUPLED_ASAN_BIN:-$PWD/build/asan/tupled}
 scratch=$(mktemp -d) || exit 1
 server='' port='' http_port=''
 . tests/checks.sh
+. tests/ports.sh
 
 clean_up() {
     [ -z "$server" ] || kill -KILL "$server" 2>/dev/null
@@ -34,17 +35,6 @@ check() {
         not_ok "$name"
         head -n 60 "$scratch/check" | sed 's/^/  /'
     fi
-}
-
-find_ports() {
-    local tries n
-    for ((tries = 0; tries < 100; tries++)); do
-        first=$((15000 + SRANDOM % 17000))
-        for ((n = first; n < first + 3; n++)); do
-            (exec 3<>"/dev/tcp/127.0.0.1/$n") 2>/dev/null && continue 2
-        done
-        return
-    done
 }
 
 start_server() {

@@ -27,7 +27,7 @@ lying() {
 
 # tools/cluster.sh, which reads $scratch/words and says $scratch/said; its process is $played.
 play() {
-    find_ports
+    port_take first 3
     : >"$scratch/said"
     # A process in the background would take no notice of Ctrl-C.
     CLUSTER_PORT=$first CLUSTER_LEASE=600 timeout 120 env --default-signal=INT tools/cluster.sh \

@@ -58,7 +58,7 @@ all_told() {
     for name in "${!readers[@]}"; do check "$1: ${names[name]} has all" until_told "${names[name]}" "$2"; done
 }
 
-for n in 1 2 3; do pgc_port "nodes_port[$n]" && pgc_port "nodes_http[$n]"; done
+for n in 1 2 3; do port_take "nodes_port[$n]" && port_take "nodes_http[$n]"; done
 nodes_options=(--lease 1000 --requirepass secret-token-123)
 nodes_start || { not_ok "three nodes on three PostgreSQL"; finish; }
 nodes_leader

@@ -159,7 +159,7 @@ no_transaction() {
 }
 
 for n in 1 2 3; do
-    pgc_port "nodes_port[$n]" && pgc_port "nodes_http[$n]" && pgc_port "nodes_sentinel[$n]"
+    port_take "nodes_port[$n]" && port_take "nodes_http[$n]" && port_take "nodes_sentinel[$n]"
 done
 nodes_options=(--lease 1000 --leader-wait 1500)
 nodes_start || { not_ok "three nodes on three PostgreSQL"; finish; }

@@ -22,7 +22,7 @@ start() { # node
     node_start "$1" "${options[@]}" --http-port $((first + $1)) --node-http-address "$(at "$1")"
 }
 pg_start || { not_ok "PostgreSQL starts"; exit 1; }
-find_ports
+port_take first 3
 for n in 1 2; do
     start "$n"
     if [ "$n" = 1 ]; then node_ready 1; else node_says "$n" 'standing by: node1/.* leads'; fi || exit 1

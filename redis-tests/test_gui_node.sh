@@ -38,7 +38,7 @@ install_gui_node || finish
 server_words=(--user gui on '>secret' '~*' '&*' +@all view=tuples)
 start_server "${server_words[@]}"
 
-find_ports
+port_take first 3
 printf '{"p3xrs":{"http":{"port":%s,"bind":"127.0.0.1"},"connections":{"home-dir":"."},
 "static":"","treeDividers":["/",":"]}}' "$first" >"$scratch/p3xrs.json"
 start_gui redis-commander node "$gui_home/node_modules/redis-commander/bin/redis-commander.js" \

@@ -23,7 +23,7 @@ awaited() {
 
 # start_redis [argument...]: on a free port, $source_port
 start_redis() {
-    find_ports
+    port_take first 3
     source_port=$first
     : >"$scratch/redis.log" # what the one before said that it is ready would be read
     redis-server --port "$source_port" --bind 127.0.0.1 --save '' --appendonly no --dir "$scratch" --daemonize no "$@" \
@@ -384,7 +384,7 @@ if has "a source by TLS" openssl; then
     start_redis --tls-port 0
     if src CONFIG SET tls-cert-file "$scratch/server.crt" >/dev/null 2>&1; then
         stop_redis
-        find_ports
+        port_take first 3
         secure=$first
         start_redis --tls-port "$secure" --tls-cert-file "$scratch/server.crt" --tls-key-file "$scratch/server.key" \
             --tls-ca-cert-file "$scratch/ca.crt" --tls-auth-clients no

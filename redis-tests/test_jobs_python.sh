@@ -13,7 +13,7 @@ library() { # module
     [ "$1" != arq_jobs ] || python=$arq_python
     scratch=$scratch/$1
     mkdir -p "$scratch/effects"
-    find_ports # none of those that clients get: a worker could connect to itself while the server is away
+    port_take first 3 # none of those that clients get: a worker could connect to itself while the server is away
     start_server --port "$first"
     talk 200 "$python" redis-tests/jobs/drive.py "$port" "$1" "$scratch/effects"
     stop_server

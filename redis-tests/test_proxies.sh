@@ -50,7 +50,7 @@ config() {
 # begin_proxy <proxy> <port of HTTP behind it>; false when it does not listen.
 begin_proxy() {
     local tries
-    find_ports
+    port_take first 3
     config "$1" "$2" >"$scratch/config"
     case $1 in
     nginx) PATH=$PATH:/usr/sbin nginx -e "$scratch/proxy.log" -g 'daemon off;' -c "$scratch/config" ;;

@@ -50,7 +50,7 @@ check "an address that leads nowhere is noticed" misled 127.0.0.1:1 "cannot be r
 check "... and one that leads to another server" misled "127.0.0.1:${node_port[1]}" 'another server answers there'
 own=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 -F .)
 if [ -n "$own" ]; then
-    find_ports
+    port_take first 3
     check "... and one where other nodes would be refused, by the words" misled "$own:$first" 'it refuses: DENIED' \
         --bind "$own 127.0.0.1" --port "$first"
 else

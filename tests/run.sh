@@ -44,7 +44,9 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=exitcode=98:second_deadlock_stack=1
 
 scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+. tests/ports.sh
+trap 'rm -rf "$scratch"; ports_release' EXIT
+ports_reserve "$scratch"
 out=$scratch/out
 passed=0 failed=0 skipped=0
 
@@ -272,12 +274,10 @@ worker() {
     echo "$passed $failed $skipped" >"$scratch/counts.$1"
 }
 
-# As many at a time as there are cores, and at least three: some wait more than they work. What takes long is begun
-# first.
+# Twice as many at a time as there are cores: many wait more than they work. What takes long is begun first.
 run_jobs() {
     local workers k counts pids=()
-    workers=$(nproc)
-    [ "$workers" -ge 3 ] || workers=3
+    workers=$((2 * $(nproc)))
     [ -f "$scratch/jobs" ] || return
     weighed "$scratch/jobs" | sort -s -k1,1nr | cut -d' ' -f2- >"$scratch/sorted" && mv "$scratch/sorted" "$scratch/jobs"
     echo 1 >"$scratch/next"

@@ -37,14 +37,14 @@ nodes_start || exit 2
 nodes_leader || exit 2
 cluster_port=${nodes_port[leader]}
 
-pgc_port local_port || exit 2
+port_take local_port || exit 2
 mkdir -m 700 "$scratch/local"
 build/tupled --dir "$scratch/local" --port "$local_port" --http-port 0 --logfile "$scratch/local.log" &
 pids+=($!)
 
 redis_ports=()
 for n in 0 1 2; do
-    pgc_port port || exit 2
+    port_take port || exit 2
     redis_ports+=("$port")
     mkdir "$scratch/redis$n"
     replica=()

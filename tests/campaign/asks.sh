@@ -12,7 +12,7 @@ asks_pid='' asks_count=0 asks_mute=0
 asks_ports() {
     local n
     for n in 1 2 3; do
-        pgc_port "nodes_http[$n]" && pgc_port "nodes_sentinel[$n]" || return
+        port_take "nodes_http[$n]" && port_take "nodes_sentinel[$n]" || return
     done
 }
 

@@ -41,11 +41,11 @@ nodes_proxy() {
 
 nodes_start_proxy() {
     local pairs=() n p port answer
-    for p in 1 2 3; do pgc_port "pgc_upstream[$p]" || return; done
+    for p in 1 2 3; do port_take "pgc_upstream[$p]" || return; done
     for n in 1 2 3; do
         nodes_url[n]='postgresql://tupled@'
         for p in 1 2 3; do
-            pgc_port port || return
+            port_take port || return
             pairs+=("$port:${pgc_ports[p]}")
             nodes_url[n]+="127.0.0.1:$port,"
         done
@@ -53,7 +53,7 @@ nodes_start_proxy() {
     done
     for p in 1 2 3; do pairs+=("${pgc_upstream[p]}:${pgc_ports[1]}"); done
     for n in 1 2 3; do
-        pgc_port "nodes_links[$n]" || return
+        port_take "nodes_links[$n]" || return
         pairs+=("${nodes_links[n]}:${nodes_port[n]}")
     done
     mkfifo "$nodes_dir/in" "$nodes_dir/out" || return
@@ -84,7 +84,7 @@ nodes_keep() {
 nodes_start() {
     local n
     nodes_dir=$(mktemp -d /tmp/tupled-nodes.XXXXXX) || return
-    for n in 1 2 3; do [ -n "${nodes_port[n]:-}" ] || pgc_port "nodes_port[$n]" || return; done
+    for n in 1 2 3; do [ -n "${nodes_port[n]:-}" ] || port_take "nodes_port[$n]" || return; done
     pgc_prepare || return
     [ -z "$nodes_is_guarded" ] || pgc_guard || return
     nodes_url=('' "$pgc_url" "$pgc_url" "$pgc_url")

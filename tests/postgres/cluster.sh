@@ -12,31 +12,17 @@
 #   pgc_wait_standbys <count>  waits, 60 s at most, until so many standbys stream
 #   pgc_kill <n>               kill -9
 #   pgc_remove                 kills all, and removes the directory ($pgc_keep=1: stops them and keeps it)
-#   pgc_port <variable>        a port that no process listens on
 #   pgc_guard                  after pgc_prepare, before pgc_start: there is an ordinary user `node` too, let in by a
 #                              password ($PGPASSFILE) under TLS only: $pgc_guarded is for the end of its address
 #   pgc_password <password>    it has this one from now on; $PGPASSFILE does not say so yet
 #   pgc_passfile <password>    ... and now it does
 # Before pgc_start: pgc_upstream=(ports) gives the port by which <n> reaches its primary (a proxy), if not directly.
 
+. "$(dirname "${BASH_SOURCE[0]}")/../ports.sh"
+
 pgc_dir='' pgc_url='' pgc_lead=1 pgc_keep=''
 pgc_pid=() pgc_ports=() pgc_upstream=()
 pgc_names='ANY 1 (p1, p2, p3)' pgc_guarded=''
-
-pgc_port() {
-    local tries try
-    for ((tries = 0; tries < 200; tries++)); do
-        try=$((15000 + SRANDOM % 17000))
-        [[ " ${pgc_taken:-} " != *" $try "* ]] || continue
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$try") 2>/dev/null; then
-            pgc_taken="${pgc_taken:-} $try"
-            printf -v "$1" %s "$try"
-            return
-        fi
-    done
-    echo "no free port"
-    return 1
-}
 
 pgc_sql() {
     PGCONNECT_TIMEOUT=5 "$pg_bin/psql" -qAtX -h 127.0.0.1 -p "${pgc_ports[$1]}" -U tupled -d postgres -c "$2" 2>&1
@@ -91,7 +77,7 @@ pgc_prepare() {
     local n
     pgc_dir=$(mktemp -d /tmp/tupled-pgc.XXXXXX) || return
     [ "$(id -u)" != 0 ] || chown nobody:nogroup "$pgc_dir"
-    for n in 1 2 3; do pgc_port "pgc_ports[$n]" || return; done
+    for n in 1 2 3; do port_take "pgc_ports[$n]" || return; done
     pgc_url="postgresql://tupled@127.0.0.1:${pgc_ports[1]},127.0.0.1:${pgc_ports[2]},127.0.0.1:${pgc_ports[3]}"
     pgc_url+="/postgres?target_session_attrs=read-write"
 }
