@@ -25,18 +25,34 @@ enum operand {
     OPERAND_SWITCH   /* true or false */
 };
 
+/* What must be there for it to be true (demand.h). */
+enum op_demand {
+    ASKS_NOTHING, /* that an index holds */
+    ASKS_EQUAL,   /* a value of its set */
+    ASKS_PREFIX,  /* a string that begins with its text */
+    ASKS_ORDER,   /* a value before or after its bound, or equal to it */
+    ASKS_BETWEEN  /* one between its two */
+};
+
 struct condition;
 
 struct op {
     const char *name;
     enum operand operand;
+    enum op_demand demand;
     /* `s` is the field's value, STORED_MISSING when there is none. */
     enum truth (*test)(const struct condition *c, const struct stored *s);
     bool is_negated;
     unsigned accepts; /* of an order: ORDER_.. */
 };
 
-enum order { ORDER_LESS = 1, ORDER_EQUAL = 2, ORDER_GREATER = 4 };
+enum order {
+    ORDER_LESS = 1,
+    ORDER_EQUAL = 2,
+    ORDER_GREATER = 4,
+    ORDER_AT_MOST = ORDER_LESS | ORDER_EQUAL,
+    ORDER_AT_LEAST = ORDER_GREATER | ORDER_EQUAL
+};
 
 struct bound {
     struct stored value;

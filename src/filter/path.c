@@ -174,6 +174,16 @@ struct slice path_text(const struct path *p)
     return p->text;
 }
 
+bool path_equal(const struct path *a, const struct path *b)
+{
+    if (a->step_count != b->step_count) return false;
+    for (size_t i = 0; i < a->step_count; i++) {
+        const struct step *x = &a->steps[i], *y = &b->steps[i];
+        if (x->kind != y->kind || x->index != y->index || !slice_eq(x->name, y->name)) return false;
+    }
+    return true;
+}
+
 /* The value under a string key among the pairs of a container. */
 static const uint8_t *find_name(const struct stored *s, struct slice name)
 {

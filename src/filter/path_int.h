@@ -8,6 +8,9 @@
  * missing. What is there may be a shared value. */
 const uint8_t *path_locate(const struct path *p, struct slice value, const uint8_t **end);
 
+/* Do they name the same place, however they are written? */
+bool path_equal(const struct path *a, const struct path *b);
+
 /* As much of a path or name as an error shows: whole characters. */
 struct slice path_shown(struct slice text);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "codec/collection.h"
 #include "codec/pack.h"
 #include "codec/value.h"
 #include "index/index_int.h"
@@ -103,12 +104,32 @@ void index_sort_rows(struct index_rows *rows)
     rows->count = kept;
 }
 
+static bool is_hash(struct slice value)
+{
+    struct collection_head h;
+    return collection_is_head(value) && collection_head_read(value, &h) &&
+           h.kind == COLLECTION_HASH;
+}
+
+/* Of a hash, in an index of values: that it is there. */
+static void name_hash(const struct index *x, struct slice key, struct arena *arena,
+                      struct index_rows *out)
+{
+    out->keys = arena_alloc(arena, sizeof *out->keys);
+    out->keys[out->count++] = index_list_key(arena, x->database, x->definition.id,
+                                             engine_key_tuple(key));
+}
+
 enum err index_rows(const struct index *x, struct slice key, struct slice value,
                     struct arena *arena, struct index_rows *out, struct error *e)
 {
     struct found f;
     bool has = false;
     *out = (struct index_rows){0};
+    if (is_hash(value)) {
+        name_hash(x, key, arena, out);
+        return OK;
+    }
     enum err r = find_values(x, value, &f, &has, e);
     if (r != OK || !has) return r;
     bool has_array = f.array_at < x->definition.path_count;
@@ -155,9 +176,11 @@ bool index_row_owner(const struct index *x, struct slice key, struct slice value
 {
     struct slice tuple = index_row_tuple(value);
     size_t at = KEY_HEAD_BYTES + INDEX_ID_BYTES;
-    if (value.len == 0) return false;
+    if (value.len == 0 || key.len <= at) return false;
     *is_multi = value.data[0] != 0;
-    if (!x->definition.is_unique) {
+    if (key.data[at] == INDEX_LIST_TAG) {
+        tuple = slice_of(key.data + at + 1, key.len - at - 1);
+    } else if (!x->definition.is_unique) {
         for (size_t i = 0; i < x->definition.path_count; i++) {
             at = index_part_end(key, at);
             if (at == 0) return false;

@@ -6,6 +6,7 @@
  *   SPACE_INDEX_ENTRY  id parts tuple   flags: an entry of the data space has these values
  *                      id parts         flags tuple: likewise, in a unique index
  *                      id 00 tuple      list: which rows an index of hashes has of a spread one
+ *                      id 00 tuple      in an index of values, flags (tuple): that is a hash
  *   SPACE_TEXT         id               spec of a text index (search/text.h)
  *   SPACE_HASH_TEXT    id tuple         an object of the texts that an index of hashes has of one
  *
@@ -32,6 +33,9 @@
  * An index of hashes has a field's value as a string and, if it is the text of a number in JSON, as
  * that number too: rows for each combination. In a unique one those with such a number end with the
  * tuple: numbers may be written in several ways, so only strings are unique.
+ *
+ * Hashes below the prefix of an index of values are named, not indexed: a filter may match them
+ * (plan.h).
  *
  * list: when the rows expire in ms (8 bytes, big-endian), then of each what follows the id in its
  * key, behind its length (4 bytes, big-endian). What a spread hash had before a transaction cannot

@@ -26,6 +26,7 @@ struct env_stats {
     struct net_counts net;
     uint64_t commands, errors;
     uint64_t reads, writes, hits, misses, protocol_errors;
+    uint64_t filtered_by_index, filtered_by_range; /* selection.h, with a filter */
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
     uint64_t evicted_clients;
     uint64_t decoded_aside; /* long values, by a thread (long_words.c) */
@@ -35,11 +36,12 @@ struct env_stats {
 
 /* The turn of the loop that is running (turn.c), in processor time. */
 struct turn {
-    int64_t begin_us;
-    int64_t bound_us; /* longer turns are logged, and those of small work that take 40 % of it;
+    int64_t begin_us;  /* of the first turn that was not looked at */
+    int64_t passed_us; /* that those lasted, by the time of day */
+    int64_t bound_us;  /* longer turns are logged, and those of small work that take 40 % of it;
                        * 0 = none, and the rest of it is not kept */
-    uint64_t bytes;   /* of its commands */
-    uint64_t queued;  /* commands that EXEC ran */
+    uint64_t bytes;    /* of its commands */
+    uint64_t queued;   /* commands that EXEC ran */
     int64_t command_us;
     int64_t longest_us; /* of its commands */
     const struct command *longest, *longest_parent;

@@ -136,6 +136,14 @@ void page_fini(struct page *p)
     buf_fini(&p->last);
 }
 
+void page_restart(struct page *p)
+{
+    p->rows = 0;
+    buf_clear(&p->kept, SIZE_MAX);
+    buf_clear(&p->written, SIZE_MAX);
+    buf_clear(&p->last, SIZE_MAX);
+}
+
 size_t page_bytes(const struct page *p)
 {
     return p->kept.cap + p->written.cap + p->last.cap;

@@ -53,6 +53,8 @@ size_t page_bytes(const struct page *p);
  * and narrows the range to what follows the cursor. */
 ERR_MUST_USE enum err page_begin(struct request *rq, struct page *p, const struct page_words *a,
                                  struct slice *start, struct slice *end);
+/* What was added is void. */
+void page_restart(struct page *p);
 /* Nothing more fits. */
 bool page_is_full(const struct page *p);
 /* `place`: the next page goes on after it. */

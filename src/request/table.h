@@ -135,6 +135,7 @@
     X(kv_exists)                                                                                   \
     X(kv_expire)                                                                                   \
     X(kv_expireat)                                                                                 \
+    X(kv_explain)                                                                                  \
     X(kv_extend)                                                                                   \
     X(kv_find)                                                                                     \
     X(kv_format)                                                                                   \

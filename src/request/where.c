@@ -139,6 +139,11 @@ void where_unref(struct row_filter *f)
     mem_free(w);
 }
 
+const struct filter *where_filter(const struct row_filter *f)
+{
+    return ((const struct where *)f)->filter;
+}
+
 enum err where_now(struct request *rq, const struct row_filter *f, struct slice key,
                    struct slice value, bool *matches)
 {

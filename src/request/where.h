@@ -10,6 +10,8 @@ ERR_MUST_USE enum err arg_where(struct request *rq, struct slice json, struct ro
 /* Does the entry match, as things are now? */
 ERR_MUST_USE enum err where_now(struct request *rq, const struct row_filter *f, struct slice key,
                                 struct slice value, bool *matches);
+/* What arg_where compiled, borrowed. */
+const struct filter *where_filter(const struct row_filter *f);
 void where_unref(struct row_filter *f); /* may be NULL */
 
 #endif

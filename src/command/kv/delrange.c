@@ -21,6 +21,7 @@
 #include "request/block.h"
 #include "request/keys.h"
 #include "request/range.h"
+#include "request/selection.h"
 #include "request/table.h"
 #include "request/touched.h"
 #include "request/where.h"
@@ -38,7 +39,7 @@ struct delrange {
     uint64_t removed;
     struct row_filter *where; /* owned reference; NULL = every entry */
     /* With it: */
-    struct engine_scan *scan; /* while it gathers; else NULL */
+    struct selection *selection; /* while it gathers; else NULL */
     struct touched touched;
     struct arena arena; /* of keys */
     struct slice *keys; /* that matched when the scan passed them */
@@ -51,8 +52,8 @@ struct delrange {
 
 static void gather_end(struct delrange *d)
 {
-    engine_scan_close(d->scan);
-    d->scan = NULL;
+    selection_close(d->selection);
+    d->selection = NULL;
     touched_end(&d->touched);
     arena_fini(&d->arena);
     d->keys = NULL;
@@ -134,12 +135,6 @@ static bool pace_learn(const struct request *rq, struct delrange *d, size_t coun
     return false;
 }
 
-static void scan_depends(struct request *rq, const struct engine_scan *scan)
-{
-    if (scan == NULL) return;
-    depends_raise(&rq->depends, engine_scan_depends(scan));
-}
-
 /* Reads up to a transaction's worth of keys in this turn. *is_last: the range has no more. */
 static enum err collect(struct request *rq, struct delrange *d, struct txn *t, bool *is_last)
 {
@@ -149,14 +144,15 @@ static enum err collect(struct request *rq, struct delrange *d, struct txn *t, b
                                .end = buf_slice(&d->end),
                                .filter = d->where,
                                .is_undivided = true};
-    struct engine_scan *scan = NULL;
+    struct selection *selection = NULL;
     t->ops = arena_alloc(rq->arena, (max + 1) * sizeof *t->ops);
-    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &scan, &rq->error);
+    enum err r = selection_open(rq, &range, &selection);
     *is_last = false;
     while (r == OK) {
         struct slice key;
         struct entry entry;
-        r = engine_scan_next(scan, &key, &entry, rq->waiter, &rq->error);
+        bool is_anew = false; /* never in one turn */
+        r = selection_next(rq, selection, &key, &entry, &is_anew);
         if (r != OK) break;
         if (key.len == 0) {
             *is_last = true;
@@ -166,45 +162,56 @@ static enum err collect(struct request *rq, struct delrange *d, struct txn *t, b
         bytes_left -= key.len;
         t->ops[t->count++] = (struct op){.kind = OP_DELETE, .key = arena_copy(rq->arena, key)};
     }
-    scan_depends(rq, scan);
-    engine_scan_close(scan);
+    if (selection != NULL) selection_end(rq, selection);
+    selection_close(selection);
     if (r == OK) t->count = pace(rq, d, t->count, *is_last); /* one that waits has not seen all */
     return r;
 }
 
 /* ---- with WHERE ---- */
 
-static enum err gather_begin(struct request *rq, struct delrange *d)
+static void gather_begin(struct request *rq, struct delrange *d)
 {
-    struct scan_range range = {
-        .start = buf_slice(&d->start), .end = buf_slice(&d->end), .filter = d->where};
     arena_init(&d->arena, 64 * 1024);
     d->keys = arena_alloc(&d->arena, (keys_max(rq, d) + 1) * sizeof *d->keys);
     d->count = 0;
     d->bytes_left = engine_limits(rq->env->db->engine)->txn_bytes_max;
     d->is_last = false;
     touched_begin(rq->env->touched, &d->touched, buf_slice(&d->start), buf_slice(&d->end));
-    return engine_scan_open(rq->env->db->engine, NULL, &range, &d->scan, &rq->error);
+}
+
+static enum err gather_open(struct request *rq, struct delrange *d)
+{
+    struct scan_range range = {
+        .start = buf_slice(&d->start), .end = buf_slice(&d->end), .filter = d->where};
+    return d->selection != NULL ? OK : selection_open(rq, &range, &d->selection);
 }
 
 /* The keys that match, over as many turns as it takes. */
 static enum err gather(struct request *rq, struct delrange *d)
 {
     size_t max = keys_max(rq, d);
-    for (unsigned i = 0;; i++) {
+    enum err r = gather_open(rq, d);
+    for (unsigned i = 0; r == OK; i++) {
         struct slice key;
         struct entry entry;
-        if (i == SLICE_KEYS) return client_yield(rq, d->scan);
-        enum err r = engine_scan_next(d->scan, &key, &entry, rq->waiter, &rq->error);
+        bool is_anew = false;
+        if (i == SLICE_KEYS) return selection_yield(rq, d->selection);
+        r = selection_next(rq, d->selection, &key, &entry, &is_anew);
+        if (is_anew) {
+            d->count = 0;
+            d->bytes_left = engine_limits(rq->env->db->engine)->txn_bytes_max;
+        }
         if (r != OK) return r;
         d->is_last = key.len == 0;
         if (d->is_last || d->count == max || key.len > d->bytes_left) break;
         d->bytes_left -= key.len;
         d->keys[d->count++] = arena_copy(&d->arena, key);
     }
-    scan_depends(rq, d->scan);
-    engine_scan_close(d->scan);
-    d->scan = NULL;
+    if (r != OK) return r;
+    selection_end(rq, d->selection);
+    selection_close(d->selection);
+    d->selection = NULL;
     d->has_gathered = true;
     d->count = pace(rq, d, d->count, d->is_last);
     return OK;
@@ -268,8 +275,8 @@ static enum err confirm(struct request *rq, struct delrange *d, struct txn *t)
 
 static enum err where_turn(struct request *rq, struct delrange *d, struct txn *t, bool *is_last)
 {
-    enum err r = d->keys == NULL ? gather_begin(rq, d) : OK;
-    if (r == OK && !d->has_gathered) r = gather(rq, d);
+    if (d->keys == NULL) gather_begin(rq, d);
+    enum err r = d->has_gathered ? OK : gather(rq, d);
     if (r == OK && d->touched.is_lost) {
         gather_end(d);
         if (++d->restarts > RESTARTS_MAX) {

@@ -1,6 +1,6 @@
 /* kv_range: KV.LIST and KV.COUNT: a page, or the number, of a range as it was at one moment. A long
- * range is walked in slices, so that other clients are served in between; the scan keeps what it
- * sees.
+ * range is walked in slices, so that other clients are served in between; the selection keeps what
+ * it sees.
  */
 #include "request/range.h"
 #include "base/mem.h"
@@ -8,6 +8,7 @@
 #include "request/block.h"
 #include "request/keys.h"
 #include "request/page.h"
+#include "request/selection.h"
 #include "request/table.h"
 #include "request/where.h"
 
@@ -17,7 +18,7 @@
 
 struct walk {
     struct pending pending; /* first */
-    struct engine_scan *scan;
+    struct selection *selection;
     bool is_count;
     uint64_t counted;
     struct page page; /* of KV.COUNT: its filter alone */
@@ -25,13 +26,14 @@ struct walk {
 
 static size_t walk_bytes(const struct pending *p)
 {
-    return page_bytes(&((const struct walk *)p)->page);
+    const struct walk *k = (const struct walk *)p;
+    return page_bytes(&k->page) + selection_bytes(k->selection);
 }
 
 static void walk_free(struct pending *p)
 {
     struct walk *k = (struct walk *)p;
-    engine_scan_close(k->scan);
+    selection_close(k->selection);
     page_fini(&k->page);
     mem_free(k);
 }
@@ -50,8 +52,8 @@ static enum err walk_open(struct request *rq, struct walk *k, struct slice start
                                .rows_hint = k->is_count ? 0 : (size_t)p->limit + 1};
     k->pending.free = walk_free;
     k->pending.bytes = walk_bytes;
-    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
-    rq->client->run.pending = &k->pending;
+    enum err r = selection_open(rq, &range, &k->selection);
+    if (r == OK) rq->client->run.pending = &k->pending;
     return r;
 }
 
@@ -60,6 +62,12 @@ static enum err walk_open(struct request *rq, struct walk *k, struct slice start
 static bool is_over(const struct walk *k)
 {
     return !k->is_count && k->page.where != NULL && page_is_full(&k->page);
+}
+
+static void walk_restart(struct walk *k)
+{
+    k->counted = 0;
+    page_restart(&k->page);
 }
 
 /* Walks until the range ends (*is_done), the page is full, or others should run (ERR_WAIT). */
@@ -72,12 +80,14 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
         struct entry entry;
         bool is_long = k->is_count || p->rows + 1 < p->limit;
         if (work >= SLICE_WORK && rq->overlay == NULL && is_long) {
-            enum err r = k->is_count ? client_yield(rq, k->scan)
-                                     : client_yield_or_go_on(rq, k->scan); /* a page has an end */
+            enum err r = k->is_count ? selection_yield(rq, k->selection)
+                                     : selection_yield_or_go_on(rq, k->selection);
             if (r != OK) return r;
             work = 0;
         }
-        enum err r = engine_scan_next(k->scan, &key, &entry, rq->waiter, &rq->error);
+        bool is_anew = false;
+        enum err r = selection_next(rq, k->selection, &key, &entry, &is_anew);
+        if (is_anew) walk_restart(k);
         if (r != OK) return r;
         *is_done = key.len == 0;
         if (*is_done || (!k->is_count && page_is_full(p))) return OK;
@@ -90,11 +100,6 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
         }
     }
     return OK;
-}
-
-static void walk_depends(struct request *rq, const struct walk *k)
-{
-    depends_raise(&rq->depends, engine_scan_depends(k->scan));
 }
 
 /* ---- KV.LIST ---- */
@@ -130,7 +135,7 @@ static enum err kv_list_run(struct request *rq)
     }
     if (r == OK) r = walk_run(rq, k, &is_done);
     if (r != OK) return r;
-    walk_depends(rq, k);
+    selection_end(rq, k->selection);
     rq->env->stats.reads++;
     return page_reply(rq, &k->page, is_done);
 }
@@ -185,7 +190,7 @@ static enum err kv_count_run(struct request *rq)
     }
     if (r == OK) r = walk_run(rq, k, &is_done);
     if (r != OK) return r;
-    walk_depends(rq, k);
+    selection_end(rq, k->selection);
     rq->env->stats.reads++;
     resp_int(rq->w, (int64_t)k->counted);
     return OK;

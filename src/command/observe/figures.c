@@ -184,6 +184,12 @@ const struct figure figure_list[] = {
      COUNTER(PROTOCOL_ERRORS, "tupled_protocol_errors", "Input that was no command.")},
     {FIELD("total_reads_processed", stats.reads)},
     {FIELD("total_writes_processed", stats.writes)},
+    {FIELD("filtered_by_index", stats.filtered_by_index),
+     COUNTER(
+         FILTERED, "tupled_filtered",
+         "Ranges with WHERE that were read, by what their entries were found by: index, range."),
+     BY("by", "index")},
+    {FIELD("filtered_by_range", stats.filtered_by_range), SAMPLE(FILTERED), BY("by", "range")},
     {FIELD("decoded_ahead", stats.decoded_ahead)},
     {FIELD("values_decoded_aside", stats.decoded_aside)},
     {FIELD("rendered_when_sent", stats.net.drafts_written)},
