@@ -211,7 +211,7 @@ struct backend_count {
 struct backend_stats {
     uint64_t version, durable, applied;
     uint64_t journal_bytes, journal_segments, journal_syncs, journal_sync_us, journal_batches,
-        journal_ahead;
+        journal_ahead, journal_own_syncs;
     uint64_t journal_written_bytes, journal_unsynced_bytes; /* as struct journal_stats has them */
     const struct histogram *journal_sync_times;             /* likewise */
     uint64_t memtable_bytes, memtable_entries, frozen_memtables, applies, apply_us, apply_rows;
@@ -309,6 +309,9 @@ struct txn_view;
 struct backend {
     /* Memory has more entries than are found in a processor's caches, or the store is remote. */
     bool is_far;
+    /* Set by the owner before a turn ends: one client alone has asked for a while, so that no
+     * other is held up when the turn does what takes a moment. */
+    bool serves_one;
     /* Set by the owner. on_durable: versions up to `version` are acknowledged. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;

@@ -91,6 +91,7 @@ struct journal_read {
 
 struct journal_stats {
     uint64_t bytes, segments, syncs, sync_us, batches;
+    uint64_t own_syncs;      /* that `submit` did itself */
     uint64_t ahead;          /* appends that were sent before the one before them was done */
     uint64_t written_bytes;  /* of transactions, since the start */
     uint64_t unsynced_bytes; /* of transactions that were appended and are not synced yet */
@@ -107,7 +108,7 @@ struct journal_ops {
     enum err (*reserve)(struct journal *j, size_t bytes, struct error *e);
     /* When not busy: seals what was filled and hands it over; while something is under way it may
      * be left to be filled further. */
-    void (*submit)(struct journal *j);
+    void (*submit)(struct journal *j); /* with may_block it may return with all of it done */
     /* What was appended is to become safe although a weak durability would let it wait. */
     void (*want_sync)(struct journal *j);
     /* Blocks until all that was appended is synced or the journal failed: stop only. */
@@ -157,6 +158,7 @@ struct journal {
                                     * in `start`: those given to `take` */
     uint64_t versions_low;     /* see versions_reserve */
     bool is_always;            /* what is acknowledged is synced first */
+    bool may_block;            /* the owner's: `submit` may do a short append itself */
     bool is_busy;              /* submit would do nothing */
     bool is_failed;            /* nothing will be acknowledged any more */
     bool is_disk_full;         /* there is no room for want of space */

@@ -90,18 +90,24 @@ int64_t backend_time_ms(struct backend *b)
     return p->options.frozen_ms != 0 ? p->options.frozen_ms : steady_now_ms(&p->log.time);
 }
 
+/* Tells what has become durable. */
+static void tell_durable(struct pipeline *p)
+{
+    struct backend *b = &p->base;
+    uint64_t durable = p->log.journal->acknowledged;
+    if (durable <= p->log.version_told) return;
+    p->log.version_told = durable;
+    pipeline_check(p);
+    if (b->on_durable != NULL) b->on_durable(b->on_durable_arg, durable);
+    pipeline_changes_try(p);
+}
+
 void backend_poll(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     if (p->log.journal->ops->poll(p->log.journal)) {
         journal_submit(p->log.journal);
-        uint64_t durable = p->log.journal->acknowledged;
-        if (durable > p->log.version_told) {
-            p->log.version_told = durable;
-            pipeline_check(p);
-            if (b->on_durable != NULL) b->on_durable(b->on_durable_arg, durable);
-            pipeline_changes_try(p);
-        }
+        tell_durable(p);
     }
     worker_poll(p->workers.query);
     worker_poll(p->workers.slow);
@@ -121,7 +127,9 @@ void backend_turn_end(struct backend *b)
     struct pipeline *p = pipeline_of(b);
     pipeline_check(p);
     pipeline_load_post(p);
+    p->log.journal->may_block = b->serves_one;
     journal_submit(p->log.journal);
+    p->log.journal->may_block = false;
     if (memtable_bytes(p->newest.active) >= p->options.memtable_bytes) pipeline_freeze(p);
     pipeline_retire_slice(p, RETIRE_ENTRIES);
     pipeline_apply_next(p);
@@ -129,6 +137,7 @@ void backend_turn_end(struct backend *b)
     kept_turn_end(&p->newest.kept);
     p->base.is_far = p->stored.store->is_remote ||
                      p->newest.cache.points.count + p->newest.active->points.count >= FAR_ENTRIES;
+    tell_durable(p);
 }
 
 /* Logs a system clock that was set back, or was ahead when the journal was written. */
@@ -275,6 +284,7 @@ static void add_journal(struct journal *journal, struct backend_stats *out)
     out->journal_sync_us = j.sync_us;
     out->journal_batches = j.batches;
     out->journal_ahead = j.ahead;
+    out->journal_own_syncs = j.own_syncs;
     out->journal_written_bytes = j.written_bytes;
     out->journal_unsynced_bytes = j.unsynced_bytes;
     out->journal_sync_times = j.sync_times;

@@ -242,6 +242,8 @@ void conn_on_readable(struct ev_loop *loop, ev_io *io, int events)
     (void)events;
     if (c->is_readable) return; /* the turn before was full */
     net_is_active(n);
+    n->lone_inputs = c == n->lone ? n->lone_inputs + 1 : 0;
+    n->lone = c;
     if (c->ready_us == 0) c->ready_us = n->ready_us;
     c->is_readable = true;
     c->readable_next = n->readable;

@@ -16,6 +16,7 @@
 #define SLEPT_US 500     /* between two turns: the loop had nothing to do */
 #define FREE_WORK 500    /* of dead sessions done in one turn: some 50 us ... */
 #define CONN_WORK 10     /* ... a connection counts as so many */
+#define LONE_INPUTS 16   /* of one connection: it is the only one that asks */
 #define DRAIN_US 1000000 /* a stopping server waits this long for what is under way */
 
 /* ---- turns ---- */
@@ -26,6 +27,11 @@ void net_set_durable(struct net *n, uint64_t version)
     if (!n->is_open) return;
     for (struct conn *c = n->held.held_next; c != &n->held; c = c->held_next) conn_queue_flush(c);
     conn_flush_queued(n, false);
+}
+
+bool net_serves_one(const struct net *n)
+{
+    return n->lone_inputs >= LONE_INPUTS;
 }
 
 static struct conn *queue_take(struct conn_queue *q)

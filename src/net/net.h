@@ -94,6 +94,8 @@ ERR_MUST_USE enum err net_connect(struct net *n, const struct protocol *p, void 
 void net_set_options(struct net *n, const struct net_options *options);
 /* Connections that come from now on get this one; net owns it, and frees the one before. */
 void net_set_tls(struct net *n, struct tls_context *c);
+/* Has all input come from one and the same connection for a while? */
+bool net_serves_one(const struct net *n);
 /* Output of all connections up to this version may leave. */
 void net_set_durable(struct net *n, uint64_t version);
 /* Runs until net_stop; returns when nothing is held back or under way any more (protocol->stop), or

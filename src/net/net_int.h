@@ -142,7 +142,9 @@ struct net {
     struct conn *dying;
     uint8_t *inputs[CONNS_AT_ONCE]; /* owned; for stream_input, not in use */
     size_t input_count;
-    bool is_queue_first; /* the next turn begins with the queue `run` */
+    const struct conn *lone; /* that had input last, maybe freed: to be compared with alone */
+    unsigned lone_inputs;    /* in a row */
+    bool is_queue_first;     /* the next turn begins with the queue `run` */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
     int64_t turn_begin_us, now_us;          /* now_us: as last looked at */
     int64_t turn_end_us, polled_us;         /* of the last turn; the loop looked for events */

@@ -46,7 +46,7 @@ void turn_command(struct env *env, const struct request *rq);
 void turn_exec(struct env *env, const struct multi *m);
 /* At the end of each turn, in which so many bytes were read and answered: the next one begins here.
  */
-void turn_end(struct env *env, size_t bytes);
+void turn_end(struct env *env, size_t bytes, double seconds);
 /* The i-th word of the command, for logs: passwords are "(redacted)". */
 struct slice observe_word(const struct request *rq, size_t i);
 

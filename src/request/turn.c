@@ -2,7 +2,8 @@
  * wait for it at least. INFO shows the longest (loop_turn_max_usec). With a bound, which tests set,
  * a turn that is over it is logged together with its most costly command.
  *
- * Processor time and not time of day: a crowded machine does not make a turn long.
+ * Processor time and not time of day: a crowded machine does not make a turn long. Asking for it is
+ * a system call, so turns that were short by the time of day are not looked at one by one.
  */
 #include <time.h>
 
@@ -11,6 +12,8 @@
 #include "request/observe.h"
 
 #define SMALL_PERCENT 40 /* of the bound, for turns of small work */
+#define LOOK_US 200      /* of the time of day: such a turn is looked at */
+#define PASSED_US 500    /* of turns that were not, all together: those with the next are */
 
 static int64_t cpu_us(void)
 {
@@ -56,12 +59,22 @@ static int64_t bound_us(const struct env *env, size_t bytes)
     return is_large ? t->bound_us : t->bound_us * SMALL_PERCENT / 100;
 }
 
-void turn_end(struct env *env, size_t bytes)
+/* The processor time of the turn; -1: it was a short one. */
+static int64_t took(struct turn *t, int64_t lasted_us)
 {
-    struct turn *t = &env->turn;
+    t->passed_us += lasted_us;
+    if (t->bound_us == 0 && lasted_us < LOOK_US && t->passed_us < PASSED_US) return -1;
     int64_t now_us = cpu_us();
     int64_t took_us = now_us - t->begin_us;
     t->begin_us = now_us;
+    t->passed_us = 0;
+    return took_us < lasted_us ? took_us : lasted_us;
+}
+
+void turn_end(struct env *env, size_t bytes, double seconds)
+{
+    struct turn *t = &env->turn;
+    int64_t took_us = took(t, (int64_t)(seconds * 1e6));
     if (took_us > env->stats.turn_max_us) env->stats.turn_max_us = took_us;
     if (t->bound_us == 0) return;
     int64_t max_us = bound_us(env, bytes);

@@ -30,6 +30,7 @@ static bool on_turn_end(void *arg)
     struct server *s = arg;
     bool is_busy = command_turn(&s->env);
     if (s->http != NULL) http_turn(s->http);
+    engine_backend(s->env.db->engine)->serves_one = net_serves_one(s->net);
     is_busy = db_turn_end(s->env.db) || is_busy;
     bool is_idle = !is_busy && s->env.stats.commands == s->commands;
     s->commands = s->env.stats.commands;
@@ -42,7 +43,7 @@ static void on_turn_over(void *arg, size_t bytes, double seconds)
     client_memory_grow(&s->env, bytes);
     client_memory_check(&s->env);
     observe_turn(&s->env, seconds);
-    turn_end(&s->env, bytes);
+    turn_end(&s->env, bytes, seconds);
 }
 
 /* What layers keep in memory is read in ticks, while connections are accepted already. */

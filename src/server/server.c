@@ -184,6 +184,7 @@ static unsigned test_delay_ms(const char *name, const char *what)
  * TUPLED_TEST_TOKEN_MS: how long a token of KV Connect is good.
  * TUPLED_TEST_TICKET_MS: how long a ticket waits for its first use (docs/http.md).
  * TUPLED_TEST_FORMAT: of the tables in PostgreSQL, which a newer tupled would make (term.h).
+ * TUPLED_TEST_SHORT_SYNC_US: how long a sync of the journal may be that the loop does by itself.
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged.
  * TUPLED_TEST_IO_THREADS: as many as a larger machine would make by itself. */
 static void read_test_environment(struct server *s)
@@ -198,7 +199,9 @@ static void read_test_environment(struct server *s)
     s->format = (int64_t)test_number("TUPLED_TEST_FORMAT");
     s->io_threads = (unsigned)test_number("TUPLED_TEST_IO_THREADS");
     s->late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
-    fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
+    unsigned sync_delay_ms = test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync");
+    fault_set_sync_delay_ms(sync_delay_ms);
+    if (sync_delay_ms == 0) s->short_sync_us = (int64_t)test_number("TUPLED_TEST_SHORT_SYNC_US");
     fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));
 }
 

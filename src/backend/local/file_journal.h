@@ -4,6 +4,9 @@
  *
  *   append -> filling -> sealed -> [journal thread: checksum, write, fdatasync] -> acknowledged
  *
+ * While syncs are short, and the owner says that it may block, the loop does the part of the thread
+ * itself: the two wake-ups are most of what such a write costs.
+ *
  * Space: every segment is reserved and written with zeros before its first use, so that a sync
  * changes no metadata and a full disk is met before a write is accepted, never after. Two spares
  * are kept ahead.
@@ -33,6 +36,7 @@ struct file_journal_options {
     uint64_t segment_bytes;
     enum durability durability;
     unsigned interval_ms;     /* DURABILITY_INTERVAL */
+    int64_t short_sync_us;    /* no longer is one that the loop can do; 0 = as usual */
     int64_t retention_ms;     /* segments younger than this are kept ... */
     uint64_t retention_bytes; /* ... as long as together they are smaller than this */
     struct archive *archive;  /* the journal's now; NULL = there is none */

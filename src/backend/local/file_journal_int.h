@@ -109,6 +109,8 @@ struct file_journal {
     bool wants_sync;
     struct error prepare_error;
     uint64_t syncs, sync_us, batches;
+    uint64_t own_syncs;   /* that the loop did */
+    unsigned short_syncs; /* in a row */
     /* Bytes of transactions since the start. */
     uint64_t sealed_bytes, written_bytes, synced_bytes;
     struct histogram sync_times;
