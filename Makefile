@@ -33,7 +33,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
 LIVE_GOALS := all release install bench-build run test check analyze docs bench turn-table demo fuzz crash export sim late turns diff-types abandon clients model mutants cluster test-cluster deps test-deps \
-    bench-deps demo-deps deb deb-deps package-test
+    bench-deps demo-deps deb deb-deps package-test site site-deps
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(or $(MAKECMDGOALS),all))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
@@ -45,9 +45,11 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
     libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev \
     libhiredis-dev libcurl4-openssl-dev libmsgpack-dev libpq-dev \
     liblua5.1-0-dev lua-cjson-dev lua-bitop-dev
+SITE_PACKAGES := mkdocs git
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
-    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin pkgconf nginx-light libnginx-mod-stream haproxy pgbouncer
+    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin pkgconf nginx-light libnginx-mod-stream haproxy pgbouncer \
+    $(SITE_PACKAGES)
 DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) redis-tools redis-server sqlite3 openssl
@@ -174,7 +176,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 # ---- for people -------------------------------------------------------------------------------------
 
 .PHONY: all release programs deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
-.PHONY: deb deb-deps package-test uninstall turn-table
+.PHONY: deb deb-deps package-test uninstall turn-table site site-deps
 .PHONY: diff-types analyze coverage release-notes clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all release: ## build/tupled, build/tupledctl and libtupled, static and shared, as they are installed (default)
@@ -192,6 +194,9 @@ bench-deps: ## likewise for `make bench` (installs redis-server, does not start 
 deb-deps: ## likewise for `make deb`
 	$(call need,$(DEB_PACKAGES))
 
+site-deps: ## likewise for `make site`
+	$(call need,$(SITE_PACKAGES))
+
 demo-deps: ## likewise for `make demo`
 	$(call need,$(DEMO_PACKAGES))
 
@@ -208,6 +213,9 @@ format: ## lay out all C files as .clang-format says
 docs: test-deps ## write docs/commands.md and the lists of error codes from their tables
 	@$(PMAKE) build/asan/tests/unit/command/test_manual
 	@build/asan/tests/unit/command/test_manual --write
+
+site: site-deps ## the documents as a site with a search, in build/site; each link of it is followed
+	@tools/site.py build/site
 
 check: test-deps ## warnings of gcc and clang, format, clang-tidy, cppcheck, the house's rules
 	@MAKE="$(MAKE)" JOBS="$(JOBS)" tools/check.sh
