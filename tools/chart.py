@@ -65,5 +65,6 @@ if sys.argv[1:] == ["check"]:
 elif len(sys.argv) > 1:
     sys.exit(__doc__)
 else:
+    made = drawn()
     with open(TARGET, "w", encoding="utf-8") as f:
-        f.write(drawn())
+        f.write(made)
