@@ -18,7 +18,10 @@ install_jobs_node() {
 
 install_jobs_node || finish
 
-start_server
+# A port that no client gets meanwhile, and time for the libraries' longest scripts on a loaded machine.
+port_take first
+server_words=(--script-time-limit 60000)
+start_server --port "$first" "${server_words[@]}"
 for library in bull bullmq bee_queue rsmq bottleneck socket_io_streams ioredis_streams; do
     talk 120 node "$home/$library.js" "$port"
 done

@@ -14,7 +14,8 @@ library() { # module
     scratch=$scratch/$1
     mkdir -p "$scratch/effects"
     port_take first 3 # none of those that clients get: a worker could connect to itself while the server is away
-    start_server --port "$first"
+    server_words=(--script-time-limit 60000)
+    start_server --port "$first" "${server_words[@]}"
     talk 200 "$python" redis-tests/jobs/drive.py "$port" "$1" "$scratch/effects"
     stop_server
     finish

@@ -71,7 +71,10 @@ if (isWorker) {
       assert.equal((await queue.getJob(job.id)).attemptsMade, 2);
     },
     "clean and obliterate leave nothing": async () => {
-      assert.equal((await queue.clean(0, "completed")).length, jobs + 3);
+      // In pieces: what the commands of one script take has a bound (docs/scripts.md), and this server is a slow one.
+      const cleaned = [];
+      for (let some = [0]; some.length > 0; cleaned.push(...some)) some = await queue.clean(0, "completed", 100);
+      assert.equal(cleaned.length, jobs + 3);
       await queue.pause();
       await queue.obliterate();
       const left = await queue.client.keys(queue.toKey("*"));

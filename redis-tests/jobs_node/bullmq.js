@@ -154,7 +154,10 @@ if (isWorker) {
       assert.deepEqual(await queue.getJobCounts(...states), noneLeft);
       for (const each of [queue, limited]) {
         await each.obliterate();
-        for (const key of await redis.keys(each.toKey("*"))) assert.notEqual(await redis.pttl(key), -1, key);
+        for (const key of await redis.keys(each.toKey("*"))) {
+          // A worker that lives writes into this one at any moment, in its look for stalled jobs.
+          if (key !== each.toKey("meta")) assert.notEqual(await redis.pttl(key), -1, key);
+        }
       }
     },
   });

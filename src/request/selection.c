@@ -261,13 +261,21 @@ static struct slice key_at(const struct selection *s, size_t at)
     return s->keys[s->range.is_reverse ? s->count - 1 - at : at];
 }
 
+/* As many as are wanted, and some that may not match. */
+static size_t batch_most(const struct selection *s)
+{
+    size_t hint = s->range.rows_hint;
+    return hint == 0 || hint > LOADS / 2 ? LOADS : hint + LOADS / 8;
+}
+
 /* A batch that waited for something is asked for again as it was. */
 static enum err load(struct request *rq, struct selection *s)
 {
     struct slice keys[LOADS];
     if (s->at >= s->batch_at + s->batch_count) {
         s->batch_at = s->at;
-        s->batch_count = s->count - s->at < LOADS ? s->count - s->at : LOADS;
+        s->batch_count = batch_most(s);
+        if (s->batch_count > s->count - s->at) s->batch_count = s->count - s->at;
     }
     for (size_t i = 0; i < s->batch_count; i++) keys[i] = key_at(s, s->batch_at + i);
     enum err r = engine_scan_load(s->scan, keys, s->batch_count, s->entries, rq->waiter,
