@@ -189,6 +189,12 @@ bool h2_was_sent_away(const struct h2 *c, uint32_t code, int32_t *last)
     return c->is_away && c->away_code == code;
 }
 
+bool h2_takes(const struct h2 *c, int wait_ms)
+{
+    struct pollfd w = {.fd = c->fd, .events = POLLOUT};
+    return poll(&w, 1, wait_ms) == 1;
+}
+
 bool h2_send_raw(struct h2 *c, const void *bytes, size_t len)
 {
     const char *p = bytes;

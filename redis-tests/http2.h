@@ -34,6 +34,8 @@ int32_t h2_ask_half(struct h2 *c, const char *what);
 void h2_reset(struct h2 *c, int32_t id);
 /* Sends and receives until nothing has come for so long. False: the server has closed. */
 bool h2_turn(struct h2 *c, int wait_ms);
+/* Does the server take something within wait_ms? */
+bool h2_takes(const struct h2 *c, int wait_ms);
 /* Bytes as they are. False: the server has closed. */
 bool h2_send_raw(struct h2 *c, const void *bytes, size_t len);
 bool h2_has_ended(const struct h2 *c);

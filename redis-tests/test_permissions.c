@@ -191,6 +191,7 @@ static const struct row rows[] = {
     {"KV.LIST START ['k'] END ['k',5]", {"%R~k/*", "%R~k"}, false},
     {"KV.LIST START ['k',1] END ['l',5]", {"%R~*"}, false},
     {"KV.COUNT PREFIX ['k']", {"%R~k/*"}, false},
+    {"KV.EXPLAIN PREFIX ['k'] WHERE {'a':1}", {"%R~k/*"}, false},
     {"KV.DELRANGE PREFIX ['k']", {"%W~k/*"}, false},
     {"KV.DELRANGE ALL", {"%W~*"}, false},
     {"KV.CHANGES 0", {"%R~*"}, false},
