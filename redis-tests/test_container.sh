@@ -72,19 +72,19 @@ wants_postgresql() {
 }
 if python3 -c 'import yaml' 2>/dev/null; then
     pod='docs[1]["spec"]["template"]["spec"]'
-    mapfile -t words < <(manifest conf/kubernetes.yaml "$pod['containers'][0]['args']")
+    mapfile -t words < <(manifest conf/kubernetes.yaml "${pod}['containers'][0]['args']")
     start_server "${words[@]}" --dir "$scratch/data" --log-format text
     same "the server takes the words of conf/kubernetes.yaml" PONG "$(redis-cli -p "$port" PING)"
     for probe in startupProbe livenessProbe readinessProbe; do
-        path=$(manifest conf/kubernetes.yaml "[$pod['containers'][0]['$probe']['httpGet']['path']]")
+        path=$(manifest conf/kubernetes.yaml "[${pod}['containers'][0]['$probe']['httpGet']['path']]")
         same "$probe asks what answers" 200 \
             "$(curl -s -o "$scratch/answer" -w '%{http_code}' "http://127.0.0.1:$http_port$path")"
     done
     stop_server
     same "its program is the image's" "$(word ENTRYPOINT | grep -oE '"[^"]*"' | head -n 1 | tr -d '"')" \
-        "$(manifest conf/kubernetes.yaml "[$pod['containers'][0]['command'][0]]")"
+        "$(manifest conf/kubernetes.yaml "[${pod}['containers'][0]['command'][0]]")"
     same "the data is where the image has it" "$(word VOLUME)" \
-        "$(manifest conf/kubernetes.yaml "[m['mountPath'] for m in $pod['containers'][0]['volumeMounts'] if m['name'] == 'data']")"
+        "$(manifest conf/kubernetes.yaml "[m['mountPath'] for m in ${pod}['containers'][0]['volumeMounts'] if m['name'] == 'data']")"
     same "three nodes, each with a name and an address of its own" "node1 node1:6379 node2 node2:6379 node3 node3:6379" \
         "$(manifest conf/compose.yaml "[s['command'][s['command'].index(w) + 1] for n, s in sorted(docs[0]['services'].items()) if n != 'postgresql' for w in ('--node-name', '--node-address')]" | tr '\n' ' ' | sed 's/ $//')"
     for n in 1 2 3; do

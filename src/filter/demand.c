@@ -89,6 +89,13 @@ static enum stored_kind type_of(enum stored_kind kind)
     return stored_is_number(kind) ? STORED_INTEGER : kind;
 }
 
+static struct demand_range range_with(struct slice end, bool is_low)
+{
+    struct demand_range r = {.is_prefix = false};
+    *(is_low ? &r.low : &r.high) = end;
+    return r;
+}
+
 /* The ranges that begin with this bound: of its type; of now, of numbers and of Dates. */
 static void range_begin(struct demand *d, const struct bound *b, bool is_low, struct arena *arena)
 {
@@ -96,13 +103,10 @@ static void range_begin(struct demand *d, const struct bound *b, bool is_low, st
     struct slice value = store_scalar(&b->value, arena);
     d->kind = DEMAND_RANGES;
     d->count = 1;
-    d->ranges[0] = is_low ? (struct demand_range){.low = value}
-                          : (struct demand_range){.high = value};
+    d->ranges[0] = range_with(value, is_low);
     if (!b->is_now || b->value.kind != STORED_INTEGER) return;
     date.ms = b->value.is_negative ? -(int64_t)b->value.u : (int64_t)b->value.u;
-    value = store_scalar(&date, arena);
-    d->ranges[d->count++] = is_low ? (struct demand_range){.low = value}
-                                   : (struct demand_range){.high = value};
+    d->ranges[d->count++] = range_with(store_scalar(&date, arena), is_low);
 }
 
 /* The other end of a range that has one. An end of another type is left out. */
