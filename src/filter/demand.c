@@ -1,6 +1,6 @@
 /* demand: see demand.h. A condition demands a value that an index holds when nothing else makes it
  * true: one of order, of equality with scalars, of the beginning of a text. A negated one demands
- * nothing; nor does $contains, which an item that is shared fulfils, but no index holds.
+ * nothing, as the table of operators says; nor does $contains, which an item that is shared fulfils, but no index holds.
  */
 #include "filter/demand.h"
 
@@ -135,7 +135,6 @@ static void demand_bound(struct demand *d, const struct bound *b, bool is_low, s
 
 static void demand_condition(struct demand *d, const struct condition *c, struct arena *arena)
 {
-    if (c->is_negated) return;
     switch (c->op->demand) {
     case ASKS_NOTHING: break;
     case ASKS_EQUAL: demand_set(d, &c->set, arena); break;
