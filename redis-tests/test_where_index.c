@@ -155,6 +155,7 @@ static const char *const questions[] = {
     "{'status':'s1','size':{'$lt':10000}}",    /* of two paths */
     "{'status':{'$startsWith':'s'},'size':7}", /* the second path first */
     "{'status':'s2','size':{'$gt':19000}}",    /* two indexes */
+    "{'status':'s1','size':{'$lt':19000}}",    /* two indexes, each with some 400 */
     "{'status':'s1','other':null}",            /* the filter has more */
     "{'tags':'t1'}",                           /* no array is equal to it */
     "{'tags[0]':'t1','status':'s0'}",          /* another index */

@@ -1,6 +1,7 @@
 /* demand: see demand.h. A condition demands a value that an index holds when nothing else makes it
  * true: one of order, of equality with scalars, of the beginning of a text. A negated one demands
- * nothing, as the table of operators says; nor does $contains, which an item that is shared fulfils, but no index holds.
+ * nothing, as the table of operators says; nor does $contains, which an item that is shared
+ * fulfils, but no index holds.
  */
 #include "filter/demand.h"
 
