@@ -427,8 +427,15 @@ static void explain_says_what_it_is_by(void **state)
     expect(c, "[by range entries (nil) indexes [[by_both (nil) *] *",
            "KV.EXPLAIN PREFIX ['e'] WHERE {'other':1}");
     expect(c, "[by range entries (nil) indexes []]", "KV.EXPLAIN PREFIX ['f'] WHERE {'size':1}");
-    expect(c, "[by range entries (nil) indexes []]", "KV.EXPLAIN PREFIX [] WHERE {'size':1}");
-    expect(c, "*[by_size :1 *", "KV.EXPLAIN PREFIX ['e'] WHERE {'size':7,'status':'s3'}");
+    expect(c, "[by range * [by_size (nil) the range has keys that it does not cover] *",
+           "KV.EXPLAIN PREFIX [] WHERE {'size':1}");
+    expect(c, "[by range * [by_size (nil) the range has keys that it does not cover] *",
+           "KV.EXPLAIN START ['e',5] WHERE {'size':1}");
+    /* What both name of some 400 each. */
+    expect(c, "[by index entries :380 indexes [[by_both :380 *] [by_size *] [by_status :400 *",
+           "KV.EXPLAIN PREFIX ['e'] WHERE {'status':'s1','size':{'$lt':19000}}");
+    expect(c, "*[by_both :0 *[by_size (nil) not asked: another *",
+           "KV.EXPLAIN PREFIX ['e'] WHERE {'size':7,'status':'s3'}");
     expect(c, "-ERR *needs WHERE*", "KV.EXPLAIN PREFIX ['e']");
     expect(c, "-ERR where: *", "KV.EXPLAIN PREFIX ['e'] WHERE {'size':{'$foo':1}}");
 }
@@ -440,7 +447,7 @@ static void explain_hides_what_may_not_be_read(void **state)
     begin();
     expect(c, "+OK", "ACL SETUSER bob on nopass +@all resetkeys ~e/#1/*");
     expect(writer, "+OK", "AUTH bob any");
-    expect(writer, "[by range entries (nil) indexes []]",
+    expect(writer, "[by index entries :0 indexes []]",
            "KV.EXPLAIN PREFIX ['e',1] WHERE {'size':1}");
     expect(writer, "-NOPERM *", "KV.EXPLAIN PREFIX ['e'] WHERE {'size':1}");
     expect(c, ":1", "ACL DELUSER bob");

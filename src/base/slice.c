@@ -2,6 +2,8 @@
  */
 #include "base/slice.h"
 
+#include <stdlib.h>
+
 bool slice_is_word(struct slice s, const char *upper)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -68,4 +70,21 @@ struct slice slice_take(struct slice *rest, char end)
     struct slice taken = slice_of(rest->data, len);
     if (used > 0) *rest = slice_of(rest->data + used, rest->len - used);
     return taken;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+size_t slice_sort_distinct(struct slice *items, size_t count)
+{
+    size_t kept = 0;
+    if (count < 2) return count;
+    qsort(items, count, sizeof *items, compare);
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && slice_eq(items[kept - 1], items[i])) continue;
+        items[kept++] = items[i];
+    }
+    return kept;
 }

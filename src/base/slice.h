@@ -103,4 +103,7 @@ bool slice_to_bytes(struct slice s, uint64_t *out);
 /* Takes the text up to the next `end` off `rest`, and that byte; all of it when there is none. */
 struct slice slice_take(struct slice *rest, char end);
 
+/* Sorts them, each once; how many are left. */
+size_t slice_sort_distinct(struct slice *items, size_t count);
+
 #endif

@@ -2,7 +2,6 @@
  * paths. At most one path may be an array, so that is one for each element.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "codec/collection.h"
 #include "codec/pack.h"
@@ -87,23 +86,6 @@ static bool add_row(const struct index *x, struct slice key, const struct found 
     return true;
 }
 
-static int compare(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
-void index_sort_rows(struct index_rows *rows)
-{
-    size_t kept = 0;
-    if (rows->count < 2) return;
-    qsort(rows->keys, rows->count, sizeof *rows->keys, compare);
-    for (size_t i = 0; i < rows->count; i++) {
-        if (kept > 0 && slice_eq(rows->keys[kept - 1], rows->keys[i])) continue;
-        rows->keys[kept++] = rows->keys[i];
-    }
-    rows->count = kept;
-}
-
 static bool is_hash(struct slice value)
 {
     struct collection_head h;
@@ -149,7 +131,7 @@ enum err index_rows(const struct index *x, struct slice key, struct slice value,
         out->keys[out->count++] = arena_copy(arena, buf_slice(&row));
     }
     buf_fini(&row);
-    index_sort_rows(out);
+    out->count = slice_sort_distinct(out->keys, out->count);
     return OK;
 }
 

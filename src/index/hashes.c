@@ -145,7 +145,7 @@ void index_hash_rows(const struct index *x, struct slice key, const struct eleme
         if ((which & ~twofold) != 0) continue;
         out->keys[out->count++] = combine(x, key, parts, which, arena);
     }
-    index_sort_rows(out);
+    out->count = slice_sort_distinct(out->keys, out->count);
 }
 
 int64_t index_hash_expiry(const struct index *x, const struct element *fields, int64_t expiry_ms)

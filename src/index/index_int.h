@@ -50,7 +50,6 @@ static inline size_t index_count(const struct indexes *ix, uint16_t database)
 }
 
 /* entries.c */
-void index_sort_rows(struct index_rows *rows);
 /* The owner that a row of a unique index names: a tuple. */
 struct slice index_row_tuple(struct slice value);
 

@@ -1,8 +1,6 @@
 /* selection: see selection.h. */
 #include "request/selection.h"
 
-#include <stdlib.h>
-
 #include "base/mem.h"
 #include "request/block.h"
 #include "request/where.h"
@@ -37,23 +35,6 @@ struct selection {
 };
 
 /* ---- rows of an index ---- */
-
-static int compare(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
-static void sort_distinct(struct candidates *c)
-{
-    size_t kept = 0;
-    if (c->count < 2) return;
-    qsort(c->keys, c->count, sizeof *c->keys, compare);
-    for (size_t i = 0; i < c->count; i++) {
-        if (kept > 0 && slice_eq(c->keys[kept - 1], c->keys[i])) continue;
-        c->keys[kept++] = c->keys[i];
-    }
-    c->count = kept;
-}
 
 struct reading {
     const struct index_plan *plan;
@@ -107,9 +88,10 @@ static enum err read_range(struct request *rq, const struct reading *k, const st
     return OK;
 }
 
-enum err candidates_read(struct request *rq, const struct index_plan *plan,
-                         const struct scan_range *range, size_t rows_max, struct arena *arena,
-                         struct candidates *out)
+/* At most rows_max rows, within this turn; owners outside of the range are left out. */
+static enum err read_plan(struct request *rq, const struct index_plan *plan,
+                          const struct scan_range *range, size_t rows_max, struct arena *arena,
+                          struct candidates *out)
 {
     struct reading k = {
         .plan = plan, .range = range, .rows_max = rows_max, .arena = arena, .out = out};
@@ -119,7 +101,7 @@ enum err candidates_read(struct request *rq, const struct index_plan *plan,
     for (size_t i = 0; i < plan->range_count && out->is_all && r == OK; i++) {
         r = read_range(rq, &k, &plan->ranges[i]);
     }
-    if (r == OK && out->is_all) sort_distinct(out);
+    if (r == OK && out->is_all) out->count = slice_sort_distinct(out->keys, out->count);
     return r;
 }
 
@@ -137,29 +119,23 @@ static void intersect(struct candidates *a, const struct candidates *b)
     depends_raise(&a->depends, b->depends);
 }
 
-/* By the indexes that serve: *out of the first whose rows are few enough, or of two. is_all: there
- * was one. */
-static enum err choose(struct request *rq, struct selection *s, size_t rows_max,
-                       struct candidates *out)
+enum err choice_make(struct request *rq, const struct plan_question *q, size_t rows_max,
+                     struct index_choice *out)
 {
-    struct index_plan *plans = arena_alloc(&s->arena, PLANS_MAX * sizeof *plans);
-    struct plan_question question = {.filter = where_filter(s->range.filter),
-                                     .start = s->range.start,
-                                     .end = s->range.end,
-                                     .arena = &s->arena};
-    size_t count = index_plans(rq->env->db->indexes, &question, plans);
-    *out = (struct candidates){.is_all = false};
-    if (count == 0) s->is_decided = true;
-    for (size_t i = 0; i < count; i++) {
-        struct candidates next;
-        if (out->is_all && out->count <= BOTH_ROWS) return OK;
-        enum err r = candidates_read(rq, &plans[i], &s->range, rows_max, &s->arena, &next);
+    struct scan_range range = {.start = q->start, .end = q->end};
+    struct candidates *found = &out->found;
+    *out = (struct index_choice){.plans = arena_alloc(q->arena, PLANS_MAX * sizeof *out->plans)};
+    out->count = index_plans(rq->env->db->indexes, q, out->plans);
+    while (out->asked < out->count && !(found->is_all && found->count <= BOTH_ROWS)) {
+        struct candidates *next = &out->of[out->asked];
+        enum err r = read_plan(rq, &out->plans[out->asked], &range, rows_max, q->arena, next);
         if (r != OK) return r;
-        if (!next.is_all) continue;
-        if (out->is_all) {
-            intersect(out, &next);
+        out->asked++;
+        if (!next->is_all) continue;
+        if (found->is_all) {
+            intersect(found, next);
         } else {
-            *out = next;
+            *found = *next;
         }
     }
     return OK;
@@ -178,20 +154,26 @@ static enum err open_range(struct request *rq, struct selection *s)
  * that loads is opened, so that all is of one moment. */
 static enum err try_index(struct request *rq, struct selection *s, size_t rows_max, bool *is_anew)
 {
-    struct candidates c;
-    enum err r = choose(rq, s, rows_max, &c);
-    if (r == OK && c.is_all) {
+    struct index_choice choice;
+    const struct candidates *c = &choice.found;
+    struct plan_question question = {.filter = where_filter(s->range.filter),
+                                     .start = s->range.start,
+                                     .end = s->range.end,
+                                     .arena = &s->arena};
+    enum err r = choice_make(rq, &question, rows_max, &choice);
+    if (r == OK && c->is_all) {
         r = open_range(rq, s);
         if (r != OK) return r;
         *is_anew = true;
         s->is_decided = true;
         s->how = LOADING;
-        s->keys = c.keys;
-        s->count = c.count;
+        s->keys = c->keys;
+        s->count = c->count;
         s->entries = arena_alloc(&s->arena, LOADS * sizeof *s->entries);
-        depends_raise(&s->depends, c.depends);
+        depends_raise(&s->depends, c->depends);
         return OK;
     }
+    if (choice.count == 0) s->is_decided = true;
     arena_reset(&s->arena);
     return r;
 }

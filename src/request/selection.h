@@ -54,10 +54,16 @@ struct candidates {
     uint64_t depends;
 };
 
-/* Reads at most rows_max rows within this turn; owners outside of [start, end) are left out.
- * ERR_WAIT: ask again for the same. */
-ERR_MUST_USE enum err candidates_read(struct request *rq, const struct index_plan *plan,
-                                      const struct scan_range *range, size_t rows_max,
-                                      struct arena *arena, struct candidates *out);
+/* Which indexes were asked, and what they said. */
+struct index_choice {
+    struct index_plan *plans; /* that serve, the best first; in the arena */
+    size_t count;
+    size_t asked;                    /* of them, from the first on */
+    struct candidates of[PLANS_MAX]; /* of those that were asked */
+    struct candidates found;         /* is_all: of the first whose rows are few enough, or of two */
+};
+/* Reads at most rows_max rows of each within this turn. ERR_WAIT: ask again for the same. */
+ERR_MUST_USE enum err choice_make(struct request *rq, const struct plan_question *q,
+                                  size_t rows_max, struct index_choice *out);
 
 #endif

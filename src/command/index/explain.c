@@ -12,6 +12,8 @@
 #include "request/table.h"
 #include "request/where.h"
 
+#define PATH_SHOWN 100 /* bytes of a path in a text */
+
 struct explain {
     struct range range;
     struct slice where;
@@ -40,12 +42,9 @@ struct use {
 
 struct explained {
     struct plan_question question;
-    struct index_plan *plans; /* those that are asked for rows */
-    size_t plan_count;
+    struct index_choice choice;
     struct use *uses;
     size_t count;
-    bool is_by_index;
-    size_t entries; /* that are looked at then */
 };
 
 static void say(struct request *rq, struct use *u, const char *format, ...)
@@ -60,49 +59,64 @@ static void say(struct request *rq, struct use *u, const char *format, ...)
     u->why = arena_copy(rq->arena, slice_str(text));
 }
 
-static enum err look_at_rows(struct request *rq, struct explained *x, const struct index_plan *plan,
-                             struct use *u)
+/* Of an index that serves. */
+static void say_rows(struct request *rq, struct use *u, const struct index_choice *choice,
+                     size_t plan)
 {
-    struct candidates c;
-    struct scan_range range = {.start = x->question.start, .end = x->question.end};
-    enum err r = candidates_read(rq, plan, &range, SELECTION_ROWS_MAX, rq->arena, &c);
-    if (r != OK) return r;
-    depends_raise(&rq->depends, c.depends);
-    u->has_rows = true;
-    u->rows = c.rows;
-    if (!c.is_all) {
-        say(rq, u, "more than %d rows: the range is walked", SELECTION_ROWS_MAX);
-        return OK;
+    const struct candidates *c = &choice->of[plan];
+    u->has_rows = plan < choice->asked;
+    u->rows = c->rows;
+    if (!u->has_rows) {
+        say(rq, u, "not asked: another index leaves few entries");
+    } else if (c->is_all) {
+        say(rq, u, "its rows say which entries can match");
+    } else {
+        say(rq, u, "more than %d rows", SELECTION_ROWS_MAX);
     }
-    say(rq, u, "its rows say which entries can match");
-    if (!x->is_by_index || c.count < x->entries) x->entries = c.count;
-    x->is_by_index = true;
-    return OK;
 }
 
-static enum err explain_index(struct request *rq, struct explained *x, const struct index *index)
+/* Of one that does not: false, it has nothing to do with the range. */
+static bool say_why_not(struct request *rq, struct use *u, const struct plan_question *q)
+{
+    struct index_plan *plan = arena_alloc(rq->arena, sizeof *plan);
+    const struct definition *d = &u->index->definition;
+    struct slice low;
+    struct slice high;
+    size_t path = 0;
+    enum plan_result result = index_plan(u->index, q, plan, &path);
+    int len = (int)(d->paths[path].len < PATH_SHOWN ? d->paths[path].len : PATH_SHOWN);
+    const char *name = (const char *)d->paths[path].data;
+    index_range(u->index, rq->arena, &low, &high);
+    if (d->kind != INDEX_VALUE || definition_is_of_hashes(d)) return false;
+    if (slice_cmp(high, q->start) <= 0 || slice_cmp(q->end, low) <= 0) return false;
+    switch (result) {
+    case PLAN_COVERS_LESS:
+        say(rq, u,
+            d->state == INDEX_READY ? "the range has keys that it does not cover"
+                                    : "it is not complete");
+        break;
+    case PLAN_LACKS:
+        say(rq, u, "an entry without '%.*s' is not in it, and the filter may match one", len, name);
+        break;
+    case PLAN_IS_WIDE:
+        say(rq, u, "the filter does not narrow its first path '%.*s'", len, name);
+        break;
+    case PLAN_SERVES: say(rq, u, "not asked: others narrow more"); break;
+    }
+    return true;
+}
+
+static void explain_index(struct request *rq, struct explained *x, const struct index *index)
 {
     struct use *u = &x->uses[x->count];
-    struct index_plan *plan = arena_alloc(rq->arena, sizeof *plan);
-    size_t path = 0;
     *u = (struct use){.index = index};
-    enum plan_result result = index_plan(index, &x->question, plan, &path);
-    struct slice name = index->definition.paths[path];
-    if (result == PLAN_COVERS_LESS) return OK; /* not worth a line */
-    x->count++;
-    for (size_t i = 0; i < x->plan_count; i++) {
-        if (x->plans[i].index == index) return look_at_rows(rq, x, plan, u);
+    for (size_t i = 0; i < x->choice.count; i++) {
+        if (x->choice.plans[i].index != index) continue;
+        say_rows(rq, u, &x->choice, i);
+        x->count++;
+        return;
     }
-    if (result == PLAN_LACKS) {
-        say(rq, u, "an entry without '%.*s' is not in it, and the filter may match one",
-            (int)(name.len < 100 ? name.len : 100), (const char *)name.data);
-    } else if (result == PLAN_IS_WIDE) {
-        say(rq, u, "the filter does not narrow its first path '%.*s'",
-            (int)(name.len < 100 ? name.len : 100), (const char *)name.data);
-    } else {
-        say(rq, u, "not asked: others narrow more");
-    }
-    return OK;
+    x->count += say_why_not(rq, u, &x->question);
 }
 
 static enum err explain(struct request *rq, struct explained *x)
@@ -118,11 +132,13 @@ static enum err explain(struct request *rq, struct explained *x)
     if (r == OK) r = arg_where(rq, a->where, &where);
     if (r != OK) return r;
     x->question.filter = where_filter(where);
+    r = choice_make(rq, &x->question, SELECTION_ROWS_MAX, &x->choice);
     x->uses = arena_alloc(rq->arena, INDEXES_MAX * sizeof *x->uses);
-    x->plans = arena_alloc(rq->arena, PLANS_MAX * sizeof *x->plans);
-    x->plan_count = index_plans(ix, &x->question, x->plans);
     for (const struct index *i = index_first(ix, database); i != NULL && r == OK; i = i->next) {
-        if (may_read_index(rq, &i->definition)) r = explain_index(rq, x, i);
+        if (may_read_index(rq, &i->definition)) explain_index(rq, x, i);
+    }
+    for (size_t i = 0; i < x->choice.asked; i++) {
+        depends_raise(&rq->depends, x->choice.of[i].depends);
     }
     where_unref(where);
     return r;
@@ -131,15 +147,16 @@ static enum err explain(struct request *rq, struct explained *x)
 static enum err kv_explain_run(struct request *rq)
 {
     struct explained x = {.count = 0};
+    const struct candidates *found = &x.choice.found;
     enum err r = explain(rq, &x);
     if (r != OK) return r;
     rq->env->stats.reads++;
     resp_map(rq->w, 3);
     resp_bulk_str(rq->w, "by");
-    resp_bulk_str(rq->w, x.is_by_index ? "index" : "range");
+    resp_bulk_str(rq->w, found->is_all ? "index" : "range");
     resp_bulk_str(rq->w, "entries");
-    if (x.is_by_index) {
-        resp_int(rq->w, (int64_t)x.entries);
+    if (found->is_all) {
+        resp_int(rq->w, (int64_t)found->count);
     } else {
         resp_nil(rq->w);
     }
@@ -166,10 +183,10 @@ const struct command kv_explain = {
     .group = "kv",
     .summary = "Which indexes narrow a filter over a range, and by how many rows.",
     .arguments = &explain_arguments,
-    .reply =
-        "by (index, or range: every entry is looked at), entries (how many an index leaves to "
-        "look at; nil: not known), indexes: of each that covers the range `[name, rows, why]`, "
-        "rows nil when it cannot serve. A map, or a flat array in RESP2. It is about KV.LIST, "
-        "KV.COUNT and KV.DELRANGE.",
+    .reply = "by (index, or range: every entry is looked at), entries (how many an index leaves to "
+             "look at; nil: not known), indexes: of each that has keys of the range "
+             "`[name, rows, why]`, "
+             "rows nil when it cannot serve. A map, or a flat array in RESP2. It is about KV.LIST, "
+             "KV.COUNT and KV.DELRANGE.",
     .run = kv_explain_run,
 };
