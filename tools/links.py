@@ -7,31 +7,27 @@ import re
 import subprocess
 import sys
 
+from markdown_pages import FENCE, LINK, anchor
+
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def text_of(path):
     """Without blocks of code, which may hold what looks like a link or a heading."""
     with open(path, encoding="utf-8") as f:
-        return re.sub(r"^```.*?^```", "", f.read(), flags=re.S | re.M)
+        return FENCE.sub("", f.read())
 
 
 def anchors_of(path):
-    """As GitHub makes them of headings."""
-    found = set()
-    for title in re.findall(r"^#+ (.*)", text_of(path), flags=re.M):
-        title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title.strip().lower())
-        found.add(re.sub(r"[^\w\- ]", "", title).replace(" ", "-"))
-    return found
+    return {anchor(title) for title in re.findall(r"^#+ (.*)", text_of(path), flags=re.M)}
 
 
 def fault_of(page, link):
-    path, _, anchor = link.partition("#")
+    path, _, place = link.partition("#")
     target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
     if not os.path.exists(target):
         return "no such file"
-    if anchor and target.endswith(".md") and anchor not in anchors_of(target):
+    if place and target.endswith(".md") and place not in anchors_of(target):
         return "no such heading"
     return None
 
@@ -39,7 +35,7 @@ def fault_of(page, link):
 pages = subprocess.run(["git", "ls-files", "*.md"], capture_output=True, text=True, check=True).stdout.split()
 count = faults = 0
 for page in pages:
-    for link in LINK.findall(text_of(page)):
+    for _, link, _ in LINK.findall(text_of(page)):
         if re.match(r"[a-z]+:", link):
             continue
         count += 1

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+from markdown_pages import FENCE, LINK, anchor
+
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-LINK = re.compile(r"(\]\()([^)\s]+)(\))")
-FENCE = re.compile(r"^```.*?^```", flags=re.S | re.M)
 # What is written for those who change the code is not part of the book.
 LEFT_OUT = ("redis-tests/", "tests/", "web/", ".github/")
 
@@ -28,18 +28,13 @@ def read(path):
         return f.read()
 
 
-def github_anchor(title):
-    title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title.strip().lower())
-    return re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
-
-
 def with_anchors(text):
     """Headings have the names that links use, which are GitHub's."""
     parts = []
-    for i, line in enumerate(text.split("\n")):
+    for line in text.split("\n"):
         heading = re.match(r"#{2,} (.*)", line)
         if heading:
-            parts.append(f'<a id="{github_anchor(heading[1])}"></a>\n')
+            parts.append(f'<a id="{anchor(heading[1])}"></a>\n')
         parts.append(line)
     return "\n".join(parts)
 
@@ -81,7 +76,7 @@ class Stage:
 
     def link(self, page, target):
         """What a link of the page is here. A directory is its README, or that of the one around it."""
-        path, mark, anchor = target.partition("#")
+        path, mark, place = target.partition("#")
         if re.match(r"[a-z]+:", target) or not path:
             return target
         full = os.path.normpath(os.path.join(os.path.dirname(page), path))
@@ -90,7 +85,7 @@ class Stage:
             full = readme if os.path.exists(os.path.join(ROOT, readme)) else os.path.dirname(full)
         if full not in self.pages:
             (self.pages.append if full.endswith(".md") else self.files.add)(full)
-        return os.path.relpath(full, os.path.dirname(page) or ".") + mark + anchor
+        return os.path.relpath(full, os.path.dirname(page) or ".") + mark + place
 
     def page(self, path):
         def change(text):
@@ -165,13 +160,13 @@ def faults_of(site):
             if re.match(r"[a-z]+:|//", link) or link in ("#", ".", "/"):
                 continue
             count += 1
-            name, _, anchor = link.partition("#")
+            name, _, place = link.partition("#")
             target = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
             if os.path.isdir(target):
                 target = os.path.join(target, "index.html")
             if not os.path.exists(target):
                 yield f"{os.path.relpath(path, site)}: {link}: no such file"
-            elif anchor and target in pages and anchor not in pages[target].places:
+            elif place and target in pages and place not in pages[target].places:
                 yield f"{os.path.relpath(path, site)}: {link}: no such place"
     if count == 0:
         yield "no links are found"

@@ -28,7 +28,7 @@ same "the search knows words of a page" 1 "$(grep -c 'filtered_by_index' "$site/
 same "scripts, styles and pictures are its own" 0 \
     "$(grep -rhoE '<(script|link|img)[^>]*(src|href)="(https?:)?//[^"]*"' --include='*.html' "$site" | wc -l)"
 
-git clone -q . "$scratch/clone" && cp tools/site.py "$scratch/clone/tools/"
+git clone -q . "$scratch/clone" && cp tools/*.py "$scratch/clone/tools/"
 printf '\n[a](nowhere.md) [b](keys.md#no-such-place) [c](filters.md#no-such-place)\n' >>"$scratch/clone/docs/limits.md"
 "$scratch/clone/tools/site.py" "$scratch/clone/site" >"$scratch/said" 2>&1
 same "a page that is not there ends it" 1 $?
