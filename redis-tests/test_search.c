@@ -454,6 +454,26 @@ static void limit_and_offset_count_what_passes_the_filter(void **state)
     finds(c, "", "b x WHERE {'n':3}");
 }
 
+/* The best are the shortest, with the lowest numbers: what is asked for is far down, behind more
+ * than are kept at first. */
+static void what_is_left_of_thousands_is_found(void **state)
+{
+    create_index(c, "b PREFIX ['b'] TEXT 1 t");
+    for (int i = 1000; i < 3500; i++) {
+        char filler[40] = "";
+        for (int k = 1000; k < i; k += 250) strcat(filler, " y");
+        expect(c, "@", "KV.SET ['b',%d] {'t':'word%s','n':%d} PX %d", i, filler, i,
+               i < 1100 ? 1 : 2000000000);
+    }
+    ranks(c, "1100 1101 1102", "b word LIMIT 3");
+    ranks(c, "1102", "b word LIMIT 1 OFFSET 2");
+    ranks(c, "3490 3491 3492 3493", "b word WHERE {'n':{'$gte':3490}} LIMIT 4");
+    ranks(c, "3498 3499", "b word WHERE {'n':{'$gte':3490}} OFFSET 8");
+    ranks(c, "1100 3499", "b word WHERE {'n':{'$in':[1050,1100,3499]}}");
+    ranks(c, "3499", "b word OFFSET 2399");
+    ranks(c, "", "b word OFFSET 2400");
+}
+
 static void the_best_come_first(void **state)
 {
     char score[3][40];
@@ -664,6 +684,7 @@ int main(void)
         TEST(tokenizers_say_what_a_word_is),
         TEST(letters_are_folded_in_texts_and_in_queries),
         TEST(limit_and_offset_count_what_passes_the_filter),
+        TEST(what_is_left_of_thousands_is_found),
         TEST(the_best_come_first),
         TEST(options_may_come_in_any_order),
         TEST(a_hit_with_more_has_five_members),

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/local/tokenizer.h"
+#include "backend/local/fts5_extend.h"
 #include "search/query.h"
 #include "search/text.h"
 
@@ -25,7 +25,7 @@ static sqlite3_stmt *open_search(enum text_tokenizer tokenizer)
     sqlite3_stmt *search = NULL;
     char text[200];
     check(sqlite3_open(":memory:", &db) == SQLITE_OK);
-    check(tokenizer_register(db) == SQLITE_OK);
+    check(fts5_extend(db) == SQLITE_OK);
     snprintf(text, sizeof text, "CREATE VIRTUAL TABLE t USING fts5(c0,c1,c2,c3,c4,tokenize='%s')",
              text_tokenizer_option(tokenizer));
     check(sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK);

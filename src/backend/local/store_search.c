@@ -1,12 +1,14 @@
-/* store_search: a text search on what a pinned reader sees. FTS5 gives the rows, best first (BM25);
- * each is looked up in kv, where expired entries and those that the filter refuses drop out, before
- * OFFSET and LIMIT count. Only for the hits that are shown are texts made.
+/* store_search: a text search on what a pinned reader sees. FTS5 gives the rows that match, of
+ * which the best are kept (ranking.h); each of them is looked up in kv, where expired entries and
+ * those that the filter refuses drop out, before OFFSET and LIMIT count. Where too many drop out,
+ * more of the best are asked for. Only for the hits that are shown are texts made.
  *
  * The expression was written by search/query.c; numbers are all that gets into the SQL here.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backend/local/ranking.h"
 #include "backend/local/store_int.h"
 #include "backend/text.h"
 #include "base/bytes.h"
@@ -15,6 +17,12 @@
 
 #define PROGRESS_STEPS 500 /* of SQLite's machine, some tens of us: see worker.h */
 #define MARK_OPEN "\x01"
+
+/* The rows that are kept at first: those that are asked for, and some in place of those that have
+ * expired or that the filter refuses. Then so many times as many. */
+#define SPARE 16
+#define SPARE_FILTERED 1000
+#define KEEP_TIMES 16
 
 /* A hit by its row. */
 struct wanted {
@@ -28,11 +36,13 @@ struct search {
     int64_t deadline_us;
     sqlite3 *db;
     sqlite3_stmt *hits, *doc, *texts;
-    sqlite3_int64 *rows;   /* of the hits that are shown */
-    struct wanted *wanted; /* they, by row */
-    uint64_t passed;       /* hits before the first that is shown */
-    struct arena looking;  /* of the hit that is being looked at */
-    long long number;      /* of the index's tables */
+    struct ranking ranking; /* of all that match */
+    size_t looked;          /* at the first of its rows */
+    sqlite3_int64 *rows;    /* of the hits that are shown */
+    struct wanted *wanted;  /* they, by row */
+    uint64_t passed;        /* hits before the first that is shown */
+    struct arena looking;   /* of the hit that is being looked at */
+    long long number;       /* of the index's tables */
     size_t cap, bytes;
 };
 
@@ -99,7 +109,8 @@ static bool has_expired(const struct search *x, const struct entry *entry)
     return entry->expiry_ms != 0 && entry->expiry_ms <= x->q->now_ms;
 }
 
-static enum err add_hit(struct search *x, struct slice key, struct entry *entry)
+static enum err add_hit(struct search *x, const struct ranked *at, struct slice key,
+                        struct entry *entry)
 {
     struct text_request *q = x->q;
     size_t cap = x->cap;
@@ -107,11 +118,11 @@ static enum err add_hit(struct search *x, struct slice key, struct entry *entry)
     if (r != OK) return r;
     q->hits = arena_grow(&q->arena, q->hits, q->count, &cap, sizeof *q->hits);
     x->rows = arena_grow(&q->arena, x->rows, q->count, &x->cap, sizeof *x->rows);
-    x->rows[q->count] = sqlite3_column_int64(x->hits, 0);
+    x->rows[q->count] = at->row;
     q->hits[q->count] = (struct text_hit){.key = arena_copy(&q->arena, key),
                                           .value = entry->value,
                                           .version = entry->version,
-                                          .score = -sqlite3_column_double(x->hits, 1)};
+                                          .score = at->score};
     q->count++;
     x->bytes += key.len + entry->value.len;
     return OK;
@@ -156,12 +167,12 @@ static struct slice entry_key(struct search *x, struct slice key)
     return slice_of(p, KEY_HEAD_BYTES + key.len - before);
 }
 
-/* The row of x->hits, if its entry is one to be shown. */
-static enum err look_at(struct search *x)
+/* The row, if its entry is one to be shown. */
+static enum err look_at(struct search *x, const struct ranked *at)
 {
     struct text_request *q = x->q;
     struct entry entry;
-    sqlite3_bind_int64(x->doc, 1, sqlite3_column_int64(x->hits, 0));
+    sqlite3_bind_int64(x->doc, 1, at->row);
     int rc = sqlite3_step(x->doc);
     enum err r = search_error(x, rc);
     if (r == OK && rc == SQLITE_ROW) {
@@ -172,7 +183,7 @@ static enum err look_at(struct search *x)
         bool is_hit = r == OK && entry.exists && !has_expired(x, &entry);
         if (is_hit && q->filter != NULL) r = filter_hit(x, key, &entry, &is_hit);
         is_hit = is_hit && r == OK;
-        if (is_hit && x->passed++ >= q->offset) r = add_hit(x, key, &entry);
+        if (is_hit && x->passed++ >= q->offset) r = add_hit(x, at, key, &entry);
         sqlite_get_end(&x->reader->base);
         arena_reset(&x->looking);
     }
@@ -180,25 +191,58 @@ static enum err look_at(struct search *x)
     return r;
 }
 
-static enum err find_hits(struct search *x)
+static enum err prepare_hits(struct search *x)
 {
     struct text_request *q = x->q;
     char sql[160];
     snprintf(sql, sizeof sql,
-             "SELECT rowid, rank FROM text_%lld WHERE text_%lld MATCH ?1 ORDER BY rank", x->number,
-             x->number);
+             "SELECT ranking_row(text_%lld, ?2) FROM text_%lld WHERE text_%lld MATCH ?1", x->number,
+             x->number, x->number);
     enum err r = prepare(x, &x->hits, sql);
     snprintf(sql, sizeof sql, "SELECT k FROM doc_%lld WHERE id=?1", x->number);
     if (r == OK) r = prepare(x, &x->doc, sql);
     if (r != OK) return r;
-    sqlite3_bind_text64(x->hits, 1, (const char *)q->expression.data, q->expression.len,
-                        SQLITE_STATIC, SQLITE_UTF8);
-    while (r == OK && q->count < q->limit && x->bytes < q->bytes_max) {
-        int rc = sqlite3_step(x->hits);
-        r = search_error(x, rc);
-        if (rc != SQLITE_ROW) break;
-        r = look_at(x);
+    int rc = sqlite3_bind_text64(x->hits, 1, (const char *)q->expression.data, q->expression.len,
+                                 SQLITE_STATIC, SQLITE_UTF8);
+    return search_error(x, rc);
+}
+
+/* The best `keep` of all that match, in order. */
+static enum err rank(struct search *x, uint64_t keep)
+{
+    ranking_fini(&x->ranking);
+    ranking_init(&x->ranking, keep);
+    int rc = ranking_bind(x->hits, 2, &x->ranking);
+    if (rc == SQLITE_OK) {
+        do {
+            rc = sqlite3_step(x->hits);
+        } while (rc == SQLITE_ROW);
     }
+    enum err r = search_error(x, rc);
+    sqlite3_reset(x->hits);
+    ranking_sort(&x->ranking);
+    return r;
+}
+
+static bool has_enough(const struct search *x)
+{
+    return x->q->count >= x->q->limit || x->bytes >= x->q->bytes_max;
+}
+
+/* The best of few are the first of the best of more: what was looked at is not looked at again. */
+static enum err find_hits(struct search *x)
+{
+    struct text_request *q = x->q;
+    uint64_t spare = q->filter != NULL ? SPARE_FILTERED : SPARE;
+    uint64_t keep = q->offset + q->limit + spare; /* OFFSET is at most half of what fits */
+    enum err r = prepare_hits(x);
+    do {
+        if (r == OK) r = rank(x, keep);
+        while (r == OK && x->looked < x->ranking.count && !has_enough(x)) {
+            r = look_at(x, &x->ranking.best[x->looked++]);
+        }
+        keep = keep < UINT64_MAX / KEEP_TIMES ? keep * KEEP_TIMES : UINT64_MAX;
+    } while (r == OK && !has_enough(x) && x->looked < x->ranking.matches);
     return r;
 }
 
@@ -358,6 +402,7 @@ void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t 
     if (q->result == OK && q->expression.len > 0) q->result = find_hits(&x);
     if (q->result == OK && q->with_texts && q->count > 0) q->result = make_texts(&x);
     sqlite3_finalize(x.hits);
+    ranking_fini(&x.ranking);
     sqlite3_finalize(x.doc);
     sqlite3_finalize(x.texts);
     sqlite3_create_function_v2(x.db, "wanted", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);

@@ -3,9 +3,9 @@
  */
 #include <stdio.h>
 
+#include "backend/local/fts5_extend.h"
 #include "backend/local/page_sum.h"
 #include "backend/local/store_int.h"
-#include "backend/local/tokenizer.h"
 #include "backend/local/vfs.h"
 #include "base/log.h"
 
@@ -56,7 +56,7 @@ enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_byt
              PAGE_BYTES, (unsigned long long)cache_kb);
     sqlite3_busy_timeout(*out, 5000);
     rc = sqlite3_exec(*out, sql, NULL, NULL, NULL);
-    if (rc == SQLITE_OK) rc = tokenizer_register(*out);
+    if (rc == SQLITE_OK) rc = fts5_extend(*out);
     return store_error(e, *out, rc, "set up the database");
 }
 

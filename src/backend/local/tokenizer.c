@@ -66,22 +66,8 @@ static int tokenizer_tokenize(Fts5Tokenizer *t, void *arg, int flags, const char
     return rc;
 }
 
-static fts5_api *api_of(sqlite3 *db)
-{
-    fts5_api *api = NULL;
-    sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(db, "SELECT fts5(?1)", -1, &stmt, NULL) == SQLITE_OK) {
-        sqlite3_bind_pointer(stmt, 1, &api, "fts5_api_ptr", NULL);
-        sqlite3_step(stmt);
-    }
-    sqlite3_finalize(stmt);
-    return api;
-}
-
-int tokenizer_register(sqlite3 *db)
+int tokenizer_register(fts5_api *api)
 {
     fts5_tokenizer folded = {tokenizer_create, tokenizer_delete, tokenizer_tokenize};
-    fts5_api *api = api_of(db);
-    if (api == NULL) return SQLITE_OK;
     return api->xCreateTokenizer(api, "folded", api, &folded, NULL);
 }

@@ -8,8 +8,7 @@
 
 #include <sqlite3.h>
 
-/* For this connection; a result of SQLite. A library without FTS5 is no error: without it no text
- * index can be made. */
-int tokenizer_register(sqlite3 *db);
+/* For each connection, once; a result of SQLite. */
+int tokenizer_register(fts5_api *api);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/local/tokenizer.h"
+#include "backend/local/fts5_extend.h"
 #include "search/query.h"
 #include "search/text.h"
 
@@ -33,7 +33,7 @@ __attribute__((unused)) static sqlite3 *table_open(enum text_tokenizer tokenizer
     sqlite3 *db = NULL;
     char text[200];
     assert_int_equal(SQLITE_OK, sqlite3_open(":memory:", &db));
-    assert_int_equal(SQLITE_OK, tokenizer_register(db));
+    assert_int_equal(SQLITE_OK, fts5_extend(db));
     snprintf(text, sizeof text, "CREATE VIRTUAL TABLE t USING fts5(c0, c1, c2, tokenize='%s')",
              text_tokenizer_option(tokenizer));
     sql(db, text);
