@@ -7,6 +7,7 @@
 
 #define ARGS_START 16
 #define KEEP_BYTES (32 * 1024)
+#define ARGS_KEEP 1024
 
 void resp_reader_init(struct resp_reader *r, size_t bulk_bytes_max)
 {
@@ -37,12 +38,45 @@ uint8_t *resp_reader_room(struct resp_reader *r, size_t want, size_t *len)
     return p;
 }
 
-void resp_reader_trim(struct resp_reader *r)
+static void spare_fini(struct resp_spare *s)
 {
-    if (r->begin != r->in.len || r->in.cap == 0) return;
-    buf_fini(&r->in);
-    buf_fini(&r->inline_args);
-    r->at = r->begin = 0;
+    buf_fini(&s->in);
+    mem_free(s->args);
+    mem_free(s->argv);
+}
+
+void resp_spares_fini(struct resp_spares *s)
+{
+    while (s->count > 0) spare_fini(&s->items[--s->count]);
+}
+
+void resp_reader_give(struct resp_reader *r, struct resp_spares *to)
+{
+    if (r->begin != r->in.len || r->args_left > 0 || r->in.cap == 0) return;
+    struct resp_spare spare = {
+        .in = r->in, .args = r->args, .argv = r->argv, .args_cap = r->args_cap};
+    if (r->inline_args.cap > 0) buf_fini(&r->inline_args);
+    r->in = (struct buf){0};
+    r->args = NULL;
+    r->argv = NULL;
+    r->args_cap = r->argc = r->at = r->begin = 0;
+    if (to->count < RESP_SPARES && spare.in.cap <= KEEP_BYTES && spare.args_cap <= ARGS_KEEP) {
+        spare.in.len = 0;
+        to->items[to->count++] = spare;
+    } else {
+        spare_fini(&spare);
+    }
+}
+
+void resp_reader_take(struct resp_reader *r, struct resp_spares *from)
+{
+    if (r->in.cap > 0 || from->count == 0) return;
+    INVARIANT(r->args == NULL && r->in.data == NULL);
+    const struct resp_spare *spare = &from->items[--from->count];
+    r->in = spare->in;
+    r->args = spare->args;
+    r->argv = spare->argv;
+    r->args_cap = spare->args_cap;
 }
 
 void resp_reader_fed(struct resp_reader *r, size_t len)

@@ -42,6 +42,19 @@ struct resp_reader {
     bool is_over_limit;     /* that was the error */
 };
 
+/* Buffers that no reader needs at the moment. A reader needs them from the first byte of a command
+ * until the command has run: of many connections few do at one time. */
+#define RESP_SPARES 16
+struct resp_spares {
+    struct resp_spare {
+        struct buf in;
+        struct resp_arg *args;
+        struct slice *argv;
+        size_t args_cap;
+    } items[RESP_SPARES]; /* owned: `count` of them */
+    size_t count;
+};
+
 enum resp_result { RESP_MORE, RESP_COMMAND, RESP_BROKEN };
 
 void resp_reader_init(struct resp_reader *r, size_t bulk_bytes_max);
@@ -57,8 +70,12 @@ void resp_reader_fed(struct resp_reader *r, size_t len);
  * RESP_MORE: feed first. RESP_BROKEN: e->text is the line to answer before closing. */
 enum resp_result resp_reader_next(struct resp_reader *r, struct slice **argv, size_t *argc,
                                   struct error *e);
-/* Gives memory back while nothing is buffered: the connection is idle. No argv may be in use. */
-void resp_reader_trim(struct resp_reader *r);
+/* The reader's buffers, unless something is buffered, are the next one's that takes some: slices
+ * handed out before are dead. */
+void resp_reader_give(struct resp_reader *r, struct resp_spares *to);
+/* Before resp_reader_room: a reader that has no buffer gets one, if there is one. */
+void resp_reader_take(struct resp_reader *r, struct resp_spares *from);
+void resp_spares_fini(struct resp_spares *s);
 /* Bytes received and not yet consumed; the query buffer that limits are about. */
 size_t resp_reader_buffered(const struct resp_reader *r);
 /* These bytes: of the commands after the last one that was given. */

@@ -21,7 +21,7 @@
 #define BIG_ARGUMENT_BYTES (32 * 1024)
 #define COMMANDS_MAX 1000 /* of one client in one turn */
 #define BEHIND_KEEP_BYTES 4096
-#define TRIM_IDLE_MS 2000 /* then the buffers of a session are given back */
+#define TRIM_IDLE_MS 2000 /* then the buffers for replies are given back */
 #define END_LOOK_MS 300   /* between two looks whether a client has gone that none tells of */
 #define ARENA_CHUNK_BYTES (64 * 1024)
 
@@ -39,6 +39,7 @@ void sessions_free(struct sessions *x)
     if (x == NULL) return;
     arena_fini(&x->arena);
     buf_fini(&x->scratch);
+    resp_spares_fini(&x->spares);
     mem_free(x);
 }
 
@@ -250,6 +251,12 @@ static void session_run_all(struct session *x)
     }
 }
 
+/* No command is being run: what was said of one is over. */
+static bool has_run_all(const struct session *x)
+{
+    return !runner_is_parked(&x->runner) && !x->is_command_waiting;
+}
+
 static void session_run(struct stream *s)
 {
     struct session *x = s->session;
@@ -259,6 +266,7 @@ static void session_run(struct stream *s)
     session_run_all(x);
     if (s->session != x) return; /* the connection is another node's now */
     s->link.input_bytes = resp_reader_buffered(&x->reader);
+    if (has_run_all(x)) resp_reader_give(&x->reader, &x->shared->spares);
 }
 
 /* ---- reading ---- */
@@ -290,6 +298,7 @@ static uint8_t *session_room(struct stream *s, size_t *size)
     size_t wanted = read_size(x);
     x->reader.bulk_bytes_max = o->bulk_bytes_max;
     decoded_clear(&x->decoded);
+    resp_reader_take(&x->reader, &x->shared->spares);
     uint8_t *p = resp_reader_room(&x->reader, wanted, size);
     if (p == NULL || resp_reader_buffered(&x->reader) > o->query_bytes_max) {
         log_warning("client %s closed: its query buffer is over client-query-buffer-limit",
@@ -357,12 +366,6 @@ static bool is_login_late(struct session *x, int64_t now_ms)
     return now_ms - x->no_user_ms > (int64_t)max_s * 1000;
 }
 
-/* What it holds beyond a small buffer can be given back. */
-static bool can_trim(const struct session *x)
-{
-    return !runner_is_parked(&x->runner) && !x->is_command_waiting;
-}
-
 static bool may_idle(const struct session *x)
 {
     return runner_is_parked(&x->runner) || x->client.monitoring.is_on ||
@@ -382,7 +385,7 @@ static int64_t due_ms(const struct session *x, int64_t now_ms, int64_t idle_ms)
     int64_t due = hides_end(x) ? END_LOOK_MS : 0;
     if (x->no_user_ms != 0)
         due = sooner_ms(due, x->no_user_ms + (int64_t)o->auth_s * 1000 + 1 - now_ms);
-    if (can_trim(x) && idle_ms <= TRIM_IDLE_MS) due = sooner_ms(due, TRIM_IDLE_MS + 1 - idle_ms);
+    if (has_run_all(x) && idle_ms <= TRIM_IDLE_MS) due = sooner_ms(due, TRIM_IDLE_MS + 1 - idle_ms);
     if (!may_idle(x)) due = sooner_ms(due, (int64_t)o->idle_s * 1000 + 1 - idle_ms);
     return due;
 }
@@ -404,9 +407,9 @@ static int64_t session_check(struct stream *s, int64_t now_ms)
         stream_kill(s);
         return 0;
     }
-    if (can_trim(x) && idle_ms > TRIM_IDLE_MS) {
+    if (has_run_all(x) && idle_ms > TRIM_IDLE_MS) {
         decoded_fini(&x->decoded);
-        resp_reader_trim(&x->reader);
+        resp_reader_give(&x->reader, &x->shared->spares);
         output_trim(&s->output);
     }
     client_memory_count(&x->client, x->shared->env);

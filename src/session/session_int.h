@@ -36,6 +36,7 @@ struct sessions {
     struct session_options options;
     struct arena arena; /* of the request being run */
     struct buf scratch;
+    struct resp_spares spares; /* of the readers */
 };
 
 /* passing.c: of several nodes (node/node.h) */

@@ -43,10 +43,22 @@ static bool take_commands(struct resp_reader *r, struct buf *out)
     }
 }
 
+/* As if another reader had used them. */
+static void spoil(struct resp_spares *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        memset(s->items[i].in.data, '$', s->items[i].in.cap);
+        if (s->items[i].args_cap == 0) continue;
+        memset(s->items[i].args, 0x7f, s->items[i].args_cap * sizeof *s->items[i].args);
+        memset(s->items[i].argv, 0x7f, s->items[i].args_cap * sizeof *s->items[i].argv);
+    }
+}
+
 void resp_transcript(struct slice input, size_t piece, uint64_t seed, size_t bulk_bytes_max,
                      struct buf *out)
 {
     struct resp_reader r;
+    struct resp_spares spares = {.count = 0};
     struct rng rng;
     rng_init(&rng, seed);
     resp_reader_init(&r, bulk_bytes_max);
@@ -54,6 +66,7 @@ void resp_transcript(struct slice input, size_t piece, uint64_t seed, size_t bul
         size_t room = 0;
         size_t n = piece > 0 ? piece : 1 + rng_below(&rng, 1 + rng_below(&rng, 40));
         if (n > input.len) n = input.len;
+        resp_reader_take(&r, &spares);
         uint8_t *p = resp_reader_room(&r, n, &room);
         INVARIANT(p != NULL && room >= n);
         memcpy(p, input.data, n);
@@ -61,6 +74,11 @@ void resp_transcript(struct slice input, size_t piece, uint64_t seed, size_t bul
         input = slice_of(input.data + n, input.len - n);
         if (!take_commands(&r, out)) break;
         INVARIANT(resp_reader_missing(&r) <= bulk_bytes_max + 2);
+        if (seed % 2 == 1) {
+            resp_reader_give(&r, &spares);
+            spoil(&spares);
+        }
     }
     resp_reader_fini(&r);
+    resp_spares_fini(&spares);
 }

@@ -432,10 +432,74 @@ static void whole_commands_can_be_looked_at_without_taking_them(void **state)
     resp_reader_fini(&r);
 }
 
+static void take_all(struct resp_reader *r, size_t commands)
+{
+    struct slice *argv = NULL;
+    struct error e;
+    size_t argc = 0;
+    for (size_t i = 0; i < commands; i++) {
+        assert_int_equal(resp_reader_next(r, &argv, &argc, &e), RESP_COMMAND);
+    }
+    assert_int_equal(resp_reader_next(r, &argv, &argc, &e), RESP_MORE);
+}
+
+/* What is read is compared by every transcript, half of which give the buffers away. */
+static void a_reader_without_a_command_needs_no_buffers(void **state)
+{
+    struct resp_spares spares = {.count = 0};
+    struct resp_reader readers[RESP_SPARES + 3];
+    size_t count = sizeof readers / sizeof readers[0];
+    for (size_t i = 0; i < count; i++) {
+        readers[i] = reader_of("*1\r\n$4\r\nPING\r\nGET \"a\"\r\n");
+        take_all(&readers[i], 2);
+    }
+    for (size_t i = 0; i < count; i++) {
+        resp_reader_give(&readers[i], &spares);
+        assert_int_equal(resp_reader_held(&readers[i]), 0);
+    }
+    assert_int_equal(spares.count, RESP_SPARES);
+    for (size_t i = 0; i < count; i++) {
+        resp_reader_take(&readers[i], &spares);
+        assert_int_equal(resp_reader_held(&readers[i]) > 0, i < RESP_SPARES);
+    }
+    for (size_t i = 0; i < count; i++) {
+        resp_reader_give(&readers[i], &spares);
+        resp_reader_fini(&readers[i]);
+    }
+    assert_int_equal(spares.count, RESP_SPARES);
+    resp_spares_fini(&spares);
+}
+
+static void buffers_that_are_needed_or_large_are_not_given(void **state)
+{
+    struct resp_spares spares = {.count = 0};
+    struct buf b;
+    struct resp_reader r = reader_of("*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI");
+    take_all(&r, 1);
+    resp_reader_give(&r, &spares);
+    assert_int_equal(spares.count, 0);
+    assert_int_equal(resp_reader_buffered(&r), 10);
+    resp_reader_fini(&r);
+    buf_init(&b);
+    buf_append_str(&b, "*1\r\n$50000\r\n");
+    for (int i = 0; i < 50000; i++) buf_append_byte(&b, 'x');
+    buf_append_str(&b, "\r\n");
+    buf_append_byte(&b, '\0');
+    r = reader_of((const char *)b.data);
+    take_all(&r, 1);
+    resp_reader_give(&r, &spares);
+    assert_int_equal(resp_reader_held(&r), 0);
+    assert_int_equal(spares.count, 0);
+    resp_reader_fini(&r);
+    buf_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_commands_can_be_looked_at_without_taking_them),
+        cmocka_unit_test(a_reader_without_a_command_needs_no_buffers),
+        cmocka_unit_test(buffers_that_are_needed_or_large_are_not_given),
         cmocka_unit_test(commands_are_arrays_of_bulks),
         cmocka_unit_test(empty_lines_and_empty_arrays_are_skipped),
         cmocka_unit_test(nothing_is_kept_of_an_empty_array),
