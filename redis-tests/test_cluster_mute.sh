@@ -101,9 +101,9 @@ has_ended() { grep -qE '^(OK QUEUED QUEUED )?$|000 ?$|closed the connection|Coul
 goes_on() {
     check "$1: it goes on" until_true serves
     if [ -z "$unknown" ]; then
-        same "... what was refused has not happened" "" "$(cli GET refused)"
+        check "... what was refused has not happened" until_true says '^$' cli GET refused
     else
-        check "... what is unknown has happened whole, or not at all" says '^[124]?$' cli GET refused
+        check "... what is unknown has happened whole, or not at all" until_true says '^[124]?$' cli GET refused
         cli DEL refused >/dev/null
         unknown=''
     fi

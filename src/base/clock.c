@@ -8,13 +8,17 @@
 #include "base/err.h"
 #include "base/host.h"
 
-static int64_t clock_read_us(clockid_t id)
+static int64_t system_us(clockid_t id)
 {
-    int64_t fake = __atomic_load_n(&host_mine->fake_ms, __ATOMIC_RELAXED);
-    if (fake != 0) return fake * 1000;
     struct timespec t;
     clock_gettime(id, &t);
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int64_t clock_read_us(clockid_t id)
+{
+    int64_t fake = __atomic_load_n(&host_mine->fake_ms, __ATOMIC_RELAXED);
+    return fake != 0 ? fake * 1000 : system_us(id);
 }
 
 int64_t clock_wall_us(void)
@@ -30,6 +34,11 @@ int64_t clock_wall_ms(void)
 int64_t clock_mono_us(void)
 {
     return clock_read_us(CLOCK_MONOTONIC);
+}
+
+int64_t clock_thread_us(void)
+{
+    return system_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void clock_sleep_us(int64_t us)

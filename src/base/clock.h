@@ -8,6 +8,8 @@
 int64_t clock_wall_ms(void);
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
+/* Processor time that the calling thread has had; never fake. A system call. */
+int64_t clock_thread_us(void);
 /* "2026-11-22T13:00:00.000Z" (ISO 8601), NUL-ended; of the Unix time. */
 #define CLOCK_UTC_BYTES 40
 void clock_format_utc(int64_t ms, char out[CLOCK_UTC_BYTES]);

@@ -5,8 +5,7 @@
  * Processor time and not time of day: a crowded machine does not make a turn long. Asking for it is
  * a system call, so turns that were short by the time of day are not looked at one by one.
  */
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/log.h"
 #include "request/multi.h"
 #include "request/observe.h"
@@ -15,23 +14,16 @@
 #define LOOK_US 200      /* of the time of day: such a turn is looked at */
 #define PASSED_US 500    /* of turns that were not, all together: those with the next are */
 
-static int64_t cpu_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 void turn_begin(struct env *env)
 {
-    env->turn.begin_us = cpu_us();
+    env->turn.begin_us = clock_thread_us();
 }
 
 void turn_command(struct env *env, const struct request *rq)
 {
     struct turn *t = &env->turn;
     if (t->bound_us == 0) return;
-    int64_t now_us = cpu_us();
+    int64_t now_us = clock_thread_us();
     if (rq == NULL) {
         t->command_us = now_us;
         return;
@@ -64,7 +56,7 @@ static int64_t took(struct turn *t, int64_t lasted_us)
 {
     t->passed_us += lasted_us;
     if (t->bound_us == 0 && lasted_us < LOOK_US && t->passed_us < PASSED_US) return -1;
-    int64_t now_us = cpu_us();
+    int64_t now_us = clock_thread_us();
     int64_t took_us = now_us - t->begin_us;
     t->begin_us = now_us;
     t->passed_us = 0;

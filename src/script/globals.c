@@ -4,8 +4,8 @@
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "script/sandbox_int.h"
 
 /* It needs lua.h before it. */
@@ -88,9 +88,7 @@ static int bit_tohex(lua_State *lua)
 
 static int os_clock(lua_State *lua)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    lua_pushnumber(lua, (lua_Number)t.tv_sec + (lua_Number)t.tv_nsec / 1e9);
+    lua_pushnumber(lua, (lua_Number)clock_thread_us() / 1e6);
     return 1;
 }
 

@@ -2,8 +2,8 @@
  * or dropped. When one of its commands must wait, the attempt is dropped and the script runs again
  * later, from its start; the keys that it named are read together then.
  */
-#include <time.h>
 
+#include "base/clock.h"
 #include "command/script/script_int.h"
 #include "request/observe.h"
 #include "request/publication.h"
@@ -20,13 +20,6 @@ struct attempt {
     int64_t end_us;   /* processor time, counted from the first look on; 0 = none yet */
     enum err stop;    /* why it must end; OK = it takes too long */
 };
-
-static int64_t cpu_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 static bool on_call(void *arg, struct slice *argv, size_t argc, int proto, struct slice *reply)
 {
@@ -51,7 +44,7 @@ static void on_log(void *arg, int level, struct slice text)
 static bool on_goes_on(void *arg, size_t bytes)
 {
     struct attempt *a = arg;
-    int64_t now_us = cpu_us();
+    int64_t now_us = clock_thread_us();
     if (a->end_us == 0) a->end_us = now_us + (a->own == NULL ? SHORT_IN_EXEC_US : SHORT_US);
     return bytes <= SHORT_CHARGE_BYTES && now_us < a->end_us;
 }
