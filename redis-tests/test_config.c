@@ -176,6 +176,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"dedup-max-entries", "5", "5"},
         {"dlq-max-age", "5", "5"},
         {"dlq-max-length", "5", "5"},
+        {"max-indexes", "100", "100"},
 
         {"script-time-limit", "77", "77"},
         {"script-memory-limit", "2mb", "2097152"},

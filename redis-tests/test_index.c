@@ -342,7 +342,21 @@ static void definitions_are_checked(void **state)
         "(nil)]",
         "KV.INDEX INFO i");
     for (int i = 1; i < 64; i++) expect(c, "+OK", "KV.INDEX CREATE x%d PREFIX ['k'] ON 1 a", i);
-    expect(c, "-LIMIT a database has at most 64 indexes", "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
+    expect(c, "-LIMIT a database has at most 64 indexes (max-indexes)",
+           "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
+    expect(c, "+OK", "CONFIG SET max-indexes 66");
+    expect(c, "+OK", "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
+    expect(c, "+OK", "KV.INDEX CREATE z PREFIX ['other'] ON 1 a");
+    expect(c, "+OK", "CONFIG SET max-indexes 3"); /* those that are there stay */
+    expect(c, "-LIMIT a database has at most 3 indexes (max-indexes)",
+           "KV.INDEX CREATE zz PREFIX ['k'] ON 1 a");
+    expect(c, "@", "KV.SET ['k',1] {'a':1}");
+    expect(c, "[0 [[['k',1] {'a':1} @]]]", "KV.FIND y 1");
+    expect(c, "[0 [[['k',1] {'a':1} @]]]", "KV.LIST PREFIX ['k'] WHERE {'a':1}");
+    redisReply *uses = ask_reply(c, "KV.EXPLAIN PREFIX ['k'] WHERE {'a':1}");
+    assert_int_equal(uses->type, REDIS_REPLY_ARRAY);
+    freeReplyObject(uses);
+    expect(c, "+OK", "CONFIG SET max-indexes 64");
     empty();
 }
 

@@ -50,6 +50,11 @@ enum err db_recover(const struct db_options *options, struct db **out, struct er
     return r;
 }
 
+static void set_indexes(struct db *db, const struct db_options *o)
+{
+    indexes_set_max(db->indexes, o->indexes_max != 0 ? o->indexes_max : INDEXES_DEFAULT);
+}
+
 void db_begin(struct db *db, const struct db_options *options)
 {
     struct engine_options engine = options->engine;
@@ -68,6 +73,7 @@ void db_begin(struct db *db, const struct db_options *options)
     db->queues = queues_new(&queues);
     struct hash_reader hashes = {.fields = fields_of_view, .are_written = fields_are_written};
     db->indexes = indexes_new(db->engine, &hashes);
+    set_indexes(db, options);
     struct collections_options collections = options->collections;
     collections.engine = db->engine;
     collections.is_following = db->is_following;
@@ -90,6 +96,7 @@ enum err db_set_options(struct db *db, const struct db_options *options, struct 
     engine_set_limits(db->engine, &options->engine);
     queues_set_options(db->queues, &queues);
     collections_set_options(db->collections, &options->collections);
+    set_indexes(db, options);
     archiving_set_options(db->archiving, &options->archiving);
     if (db->is_local) local_set_options(db->journal, &options->local);
     return pipeline_set_options(db->backend, &options->pipeline, w, e);

@@ -58,6 +58,7 @@ struct db_options {
     struct queue_options queues;  /* without the engine */
     struct archiving_options archiving;
     struct collections_options collections; /* pack_bytes and counted_bytes */
+    size_t indexes_max;                     /* of one database; 0 = the default */
     size_t late_bytes_max;                  /* of watches; 0 = the default */
     unsigned databases;                     /* that are there from the start; 0 = 16 */
     struct db_elsewhere elsewhere;          /* in place of `local` */
@@ -77,7 +78,7 @@ ERR_MUST_USE enum err db_recover(const struct db_options *options, struct db **o
                                  struct error *e);
 void db_begin(struct db *db, const struct db_options *options);
 /* Takes what may change while it is open: what local_set_options and pipeline_set_options take,
- * whose results these are; the limits of `engine`; all of `queues` and `archiving`. Others are
+ * whose results these are; the limits of `engine`; all of `queues` and `archiving`, indexes_max. Others are
  * ignored. */
 ERR_MUST_USE enum err db_set_options(struct db *db, const struct db_options *options,
                                      struct waiter *w, struct error *e);

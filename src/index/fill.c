@@ -163,8 +163,8 @@ static enum err create_check(const struct index_create *x, const struct view *v,
         return error_set(e, ERR_SYNTAX, "there is an index '%.*s' already", (int)name.len,
                          (const char *)name.data);
     }
-    if (index_count(ix, v->database) >= INDEXES_MAX) {
-        return error_set(e, ERR_LIMIT, "a database has at most %d indexes", INDEXES_MAX);
+    if (index_count(ix, v->database) >= ix->max) {
+        return error_set(e, ERR_LIMIT, "a database has at most %zu indexes (max-indexes)", ix->max);
     }
     return OK;
 }

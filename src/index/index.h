@@ -26,7 +26,7 @@
 #include "filter/path.h"
 #include "index/rows.h"
 
-#define INDEXES_MAX 64          /* in one database */
+#define INDEXES_DEFAULT 64      /* in one database: settings say otherwise */
 #define INDEX_ELEMENTS_MAX 1000 /* rows of one entry in one index */
 
 struct indexes;
@@ -56,6 +56,10 @@ struct hash_reader {
 /* Adds its layer to the engine, which must be freed after it. */
 struct indexes *indexes_new(struct engine *g, const struct hash_reader *hashes);
 void indexes_free(struct indexes *ix);
+/* So many in one database may be made: INDEXES_DEFAULT until it is said. Those that are there stay.
+ */
+void indexes_set_max(struct indexes *ix, size_t max);
+size_t indexes_max(const struct indexes *ix);
 /* At the end of a turn of the loop, before what was committed goes to the journal. */
 void indexes_turn(struct indexes *ix);
 /* ERR_WAIT until the definitions are read; another error: those of the database cannot be. */
@@ -66,6 +70,8 @@ ERR_MUST_USE enum err indexes_ready(struct indexes *ix, uint16_t database, struc
 uint64_t indexes_version(const struct indexes *ix, uint16_t database);
 /* NULL when there is none. Good until the next commit. */
 const struct index *index_find(const struct indexes *ix, uint16_t database, struct slice name);
+/* How many the database has. */
+size_t indexes_count(const struct indexes *ix, uint16_t database);
 /* The first of the database; the others by `next`. */
 const struct index *index_first(const struct indexes *ix, uint16_t database);
 /* The first index of the next database from *at on that has one; *at is then the database. NULL at

@@ -31,22 +31,23 @@ struct indexes {
     struct sparse databases;      /* of struct index_database; owned */
     struct indexes_totals totals; /* is_reading is not kept */
     bool has_work;                /* something may be to be filled */
+    size_t max;                   /* in one database */
     size_t create_rows;           /* entries filled in by the creation itself */
     size_t batch_rows;            /* ... and in one turn */
     struct waiter waiter;         /* of the work */
     struct arena arena;           /* of the work */
 };
 
-static inline struct index *index_of_database(const struct indexes *ix, uint16_t database)
-{
-    const struct index_database *d = sparse_get(&ix->databases, database);
-    return d == NULL ? NULL : d->list;
-}
-
 static inline size_t index_count(const struct indexes *ix, uint16_t database)
 {
     const struct index_database *d = sparse_get(&ix->databases, database);
     return d == NULL ? 0 : d->count;
+}
+
+static inline struct index *index_of_database(const struct indexes *ix, uint16_t database)
+{
+    const struct index_database *d = sparse_get(&ix->databases, database);
+    return d == NULL ? NULL : d->list;
 }
 
 /* entries.c */

@@ -271,6 +271,7 @@ struct indexes *indexes_new(struct engine *g, const struct hash_reader *hashes)
     struct indexes *ix = mem_new(sizeof *ix);
     ix->engine = g;
     ix->hashes = *hashes;
+    ix->max = INDEXES_DEFAULT;
     ix->create_rows = CREATE_ROWS;
     ix->batch_rows = BATCH_ROWS;
     ix->waiter.ready = nothing_ready;
@@ -304,6 +305,21 @@ void indexes_free(struct indexes *ix)
     sparse_fini(&ix->databases);
     arena_fini(&ix->arena);
     mem_free(ix);
+}
+
+void indexes_set_max(struct indexes *ix, size_t max)
+{
+    ix->max = max;
+}
+
+size_t indexes_max(const struct indexes *ix)
+{
+    return ix->max;
+}
+
+size_t indexes_count(const struct indexes *ix, uint16_t database)
+{
+    return index_count(ix, database);
 }
 
 uint64_t indexes_version(const struct indexes *ix, uint16_t database)

@@ -144,6 +144,7 @@ struct config {
     uint64_t dedup_entries_max;
     uint64_t dlq_max_age_s;
     uint64_t dlq_max_length;
+    uint64_t indexes_max;
     int64_t slowlog_slower_than_us; /* -1 = off */
     uint64_t slowlog_max;
     uint64_t script_time_ms;

@@ -137,6 +137,7 @@ struct db_options settings_db(const struct server *s)
                            .archiving = settings_archiving(s),
                            .collections = {.pack_bytes = (size_t)s->config->pack_bytes,
                                            .counted_bytes = (size_t)s->config->counted_bytes},
+                           .indexes_max = (size_t)s->config->indexes_max,
                            .late_bytes_max = s->late_bytes_max,
                            .databases = (unsigned)s->config->databases};
     o.pipeline.wake = s->hooks.wake;

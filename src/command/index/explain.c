@@ -133,7 +133,7 @@ static enum err explain(struct request *rq, struct explained *x)
     if (r != OK) return r;
     x->question.filter = where_filter(where);
     r = choice_make(rq, &x->question, SELECTION_ROWS_MAX, &x->choice);
-    x->uses = arena_alloc(rq->arena, INDEXES_MAX * sizeof *x->uses);
+    x->uses = arena_alloc(rq->arena, (indexes_count(ix, database) + 1) * sizeof *x->uses);
     for (const struct index *i = index_first(ix, database); i != NULL && r == OK; i = i->next) {
         if (may_read_index(rq, &i->definition)) explain_index(rq, x, i);
     }

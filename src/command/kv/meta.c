@@ -54,7 +54,7 @@ static enum err kv_limits_run(struct request *rq)
         {"filter-depth", FILTER_DEPTH_MAX},
         {"filter-conditions", FILTER_CONDITIONS_MAX},
         {"path-bytes", PATH_BYTES_MAX},
-        {"indexes", INDEXES_MAX},
+        {"indexes", indexes_max(rq->env->db->indexes)},
         {"index-name-bytes", INDEX_NAME_BYTES_MAX},
         {"index-paths", INDEX_VALUE_PATHS_MAX},
         {"index-elements", INDEX_ELEMENTS_MAX},
