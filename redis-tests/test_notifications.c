@@ -152,8 +152,10 @@ static void several_keys_are_told_each(void **state)
 
 static void expiry_is_told(void **state)
 {
-    expect(c, "+OK", "SET k 1 PX 30");
     listen_to_keys();
+    expect(c, "+OK", "SET k 1 PX 30");
+    expect_event("k", "set");
+    expect_event("k", "expire");
     expect_event("k", "expired");
     expect_silence();
 }

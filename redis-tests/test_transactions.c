@@ -447,7 +447,7 @@ static void a_watched_key_that_did_not_change_is_none(void **state)
 static void expiry_alone_is_a_conflict(void **state)
 {
     long until = testserver_now_ms() + LIMIT_MS;
-    expect(c, "@", "KV.SET ['k'] 1 PX 30");
+    expect(c, "@", "KV.SET ['k'] 1 PX 1000");
     watch_then((void)0, "[\"k\"]");
     while (strcmp(ask(d, "KV.GET ['k']"), "(nil)") != 0) {
         if (testserver_now_ms() > until) fail_msg("it does not expire");

@@ -226,6 +226,9 @@ void pipeline_retire_slice(struct pipeline *p, size_t entries_max)
         if (entry == NULL) {
             range_cache_forget(&p->newest.range_cache);
             kept_forget_pages(&p->newest.kept, m);
+            for (const struct mem_range *r = m->forgotten; r != NULL; r = r->next) {
+                cache_forget_range(&p->newest.cache, r->start, r->end);
+            }
             unlink_oldest(p, m);
             p->newest.retiring = NULL;
             p->newest.retire_generation++;

@@ -3,6 +3,9 @@
  * values, and one call evicts a bounded number, so that no turn is long. */
 #include "backend/cache.h"
 
+#include <stdlib.h>
+
+#include "backend/store.h"
 #include "base/list.h"
 #include "base/mem.h"
 
@@ -12,6 +15,10 @@
 #define EVICTIONS_MAX 4096
 #define LOOKS_MAX 16384
 #define ENTRY_BYTES_MIN 64
+#define SWEEP_LOOKS 256 /* in one turn: some 20 us, for they are all over memory */
+/* Those of one sweep; the rows of others are left to the hand. */
+#define SWEEP_RANGES_MAX 4096
+#define RANGES_ARENA_BYTES 1024
 
 static size_t entry_bytes(const struct cache_entry *entry)
 {
@@ -23,6 +30,8 @@ void cache_init(struct cache *c, size_t bytes_max)
 {
     *c = (struct cache){.bytes_max = bytes_max};
     htab_init(&c->points);
+    arena_init(&c->sweep.now.arena, RANGES_ARENA_BYTES);
+    arena_init(&c->sweep.next.arena, RANGES_ARENA_BYTES);
 }
 
 static void cache_remove(struct cache *c, struct cache_entry *entry)
@@ -30,8 +39,10 @@ static void cache_remove(struct cache *c, struct cache_entry *entry)
     htab_remove(&c->points, entry->hash, &entry->key);
     c->bytes -= entry_bytes(entry);
     if (entry->next == entry) {
-        c->hand = NULL;
+        c->hand = c->sweep.at = NULL;
+        c->sweep.left = 0;
     } else {
+        if (c->sweep.at == entry) c->sweep.at = entry->next;
         RING_UNLINK(entry, next, prev);
         if (c->hand == entry) c->hand = entry->next;
     }
@@ -53,6 +64,8 @@ void cache_fini(struct cache *c)
     while (c->hand != NULL) cache_remove(c, c->hand);
     free_dying(c);
     htab_fini(&c->points);
+    arena_fini(&c->sweep.now.arena);
+    arena_fini(&c->sweep.next.arena);
     uint32_t *generation;
     for (uint32_t i = 0; (generation = sparse_next(&c->generations, &i)) != NULL; i++) {
         mem_free(generation);
@@ -142,11 +155,22 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
     return entry;
 }
 
+/* A key of user data may be there again soon, as a lock is; a message, or an element of a list, has
+ * a key that no other ever has. */
+static bool is_asked_again(const struct cache_entry *entry)
+{
+    return entry->is_used && key_space(entry->key) == STORE_SPACE_COUNTED;
+}
+
 void cache_refresh(struct cache *c, uint64_t hash, struct slice key, const struct entry *value)
 {
+    struct cache_entry *old = htab_find(&c->points, hash, key);
     bool has_room = c->bytes + key.len + value->value.len + 256 < c->bytes_max;
-    if (!has_room && htab_find(&c->points, hash, key) == NULL) return;
-    (void)cache_put(c, hash, key, value);
+    if (value->exists ? old != NULL || has_room : old != NULL && is_asked_again(old)) {
+        (void)cache_put(c, hash, key, value);
+    } else if (old != NULL) {
+        cache_remove(c, old);
+    }
 }
 
 void cache_forget_database(struct cache *c, uint16_t database)
@@ -154,4 +178,77 @@ void cache_forget_database(struct cache *c, uint16_t database)
     uint32_t **at = (uint32_t **)sparse_slot(&c->generations, database);
     if (*at == NULL) *at = mem_new(sizeof **at);
     ++**at;
+    c->sweep.is_wanted = true;
+}
+
+/* ---- the sweep ---- */
+
+void cache_forget_range(struct cache *c, struct slice start, struct slice end)
+{
+    struct cache_ranges *r = &c->sweep.next;
+    if (r->count == SWEEP_RANGES_MAX) return;
+    r->items = arena_grow(&r->arena, r->items, r->count, &r->cap, sizeof *r->items);
+    r->items[r->count++] = (struct cache_range){.start = arena_copy(&r->arena, start),
+                                                .end = arena_copy(&r->arena, end)};
+    c->sweep.is_wanted = true;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    return slice_cmp(((const struct cache_range *)a)->start,
+                     ((const struct cache_range *)b)->start);
+}
+
+/* What came since the last one began is what this one is about. */
+static void sweep_begin(struct cache_sweep *s, struct cache_entry *hand, size_t entries)
+{
+    struct cache_ranges done = s->now;
+    s->now = s->next;
+    s->next = done;
+    arena_reset(&s->next.arena);
+    s->next.items = NULL;
+    s->next.count = s->next.cap = 0;
+    if (s->now.count > 0) qsort(s->now.items, s->now.count, sizeof *s->now.items, compare_ranges);
+    s->is_wanted = false;
+    s->at = hand;
+    s->left = entries;
+}
+
+/* The last range that begins at the key or before it has the key, or none has: they are of the rows
+ * of one thing each. */
+static bool is_in(const struct cache_ranges *r, struct slice key)
+{
+    size_t low = 0;
+    size_t high = r->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_cmp(r->items[middle].start, key) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && slice_cmp(key, r->items[low - 1].end) < 0;
+}
+
+static bool is_garbage(const struct cache *c, const struct cache_entry *entry)
+{
+    return !is_current(c, entry) ||
+           (key_space(entry->key) != STORE_SPACE_COUNTED && is_in(&c->sweep.now, entry->key));
+}
+
+bool cache_sweep(struct cache *c)
+{
+    struct cache_sweep *s = &c->sweep;
+    if (s->left == 0 && !s->is_wanted) return false;
+    if (s->left == 0) sweep_begin(s, c->hand, c->points.count);
+    for (size_t looks = 0; looks < SWEEP_LOOKS && s->left > 0; looks++) {
+        struct cache_entry *entry = s->at;
+        s->left--;
+        s->at = entry->next;
+        if (!is_garbage(c, entry)) continue;
+        s->bytes += entry_bytes(entry);
+        cache_remove(c, entry);
+    }
+    return s->left > 0 || s->is_wanted;
 }

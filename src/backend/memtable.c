@@ -7,6 +7,10 @@
 #include "base/mem.h"
 
 #define ARENA_CHUNK_BYTES (256 * 1024)
+/* One that is large already grows by mappings of its own (mem_keep_blocks), which go back to the
+ * system as soon as they are freed. */
+#define LARGE_BYTES (16u << 20)
+#define LARGE_CHUNK_BYTES (4u << 20)
 
 struct memtable *memtable_new(size_t entries_hint)
 {
@@ -85,6 +89,7 @@ static struct mem_entry *entry_new(struct memtable *m, uint64_t hash, struct sli
 void memtable_put(struct memtable *m, uint64_t hash, const struct mutation *mu, uint64_t version)
 {
     memtable_cover(m, version);
+    if (m->arena.held_bytes >= LARGE_BYTES) m->arena.chunk_bytes = LARGE_CHUNK_BYTES;
     struct mem_entry *entry = htab_find(&m->points, hash, mu->key);
     if (entry == NULL) entry = entry_new(m, hash, mu->key);
     size_t len = mu->kind == MUTATION_SET ? mu->value.len : 0;

@@ -133,6 +133,7 @@ void backend_turn_end(struct backend *b)
     if (memtable_bytes(p->newest.active) >= p->options.memtable_bytes) pipeline_freeze(p);
     pipeline_retire_slice(p, RETIRE_ENTRIES);
     pipeline_apply_next(p);
+    pipeline_sweep(p);
     cache_turn_end(&p->newest.cache);
     kept_turn_end(&p->newest.kept);
     p->base.is_far = p->stored.store->is_remote ||

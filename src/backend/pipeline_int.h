@@ -29,7 +29,10 @@ struct pooled_reader {
 };
 
 struct pipeline;
-struct load_job;        /* load.c */
+struct load_job; /* sweep.c: at the end of a turn. */
+void pipeline_sweep(struct pipeline *p);
+
+/* load.c */
 struct pipeline_backup; /* backup.c */
 struct changes;         /* changes.c */
 struct searches;        /* search.c */
@@ -147,6 +150,11 @@ struct admission {
 };
 
 /* Puts the rooms together. */
+struct trim_job {
+    struct job job; /* first */
+    bool is_running;
+};
+
 struct pipeline {
     struct backend base; /* first */
     struct pipeline_options options;
@@ -157,6 +165,7 @@ struct pipeline {
     struct loading loading;
     struct apply apply;
     struct clean clean;
+    struct trim_job trim;
     struct admission admission;
     struct waiter_list yielded;
     struct pipeline_backup *backup;    /* under way; NULL = none is */

@@ -74,6 +74,7 @@ static struct pipeline_options settings_pipeline(const struct server *s)
         .cache_bytes = m.cache,
         .query_threads = (unsigned)c->query_threads,
         .scan_ms_max = (int64_t)c->scan_timeout_ms,
+        .trims = true,
     };
 }
 

@@ -250,9 +250,144 @@ static void what_has_to_go_is_there_until_the_turn_ends(void **state)
     cache_fini(&c);
 }
 
+static void refresh(struct cache *c, struct slice k, uint64_t version, const char *value)
+{
+    struct entry e = {.exists = value != NULL,
+                      .version = version,
+                      .value = slice_str(value == NULL ? "" : value)};
+    cache_refresh(c, hash_bytes(k), k, &e);
+}
+
+/* Key `number` of thing `thing`, of a space whose rows are never asked for again once they are gone. */
+static struct slice row(unsigned thing, unsigned number)
+{
+    static char keys[4][24];
+    static unsigned next;
+    char *k = keys[next++ % 4];
+    char *rest = (char *)key_head_write((uint8_t *)k, 0, 5);
+    int len = snprintf(rest, sizeof keys[0] - KEY_HEAD_BYTES, "%04u%06u", thing, number);
+    return slice_of(k, (size_t)len + KEY_HEAD_BYTES);
+}
+
+static void forget_thing(struct cache *c, unsigned thing)
+{
+    struct slice start = row(thing, 0);
+    struct slice end = row(thing + 1, 0);
+    start.len = end.len = KEY_HEAD_BYTES + 4;
+    cache_forget_range(c, start, end);
+}
+
+static void absence_is_remembered_of_what_was_asked_for(void **state)
+{
+    struct cache c;
+    cache_init(&c, 10000);
+    refresh(&c, key(0, 1), 1, NULL); /* nothing is known of it */
+    assert_null(get(&c, key(0, 1)));
+    refresh(&c, key(0, 2), 1, "never asked for");
+    refresh(&c, key(0, 2), 2, NULL);
+    assert_null(get(&c, key(0, 2)));
+    refresh(&c, key(0, 3), 1, "a lock");
+    assert_non_null(get(&c, key(0, 3)));
+    refresh(&c, key(0, 3), 2, NULL);
+    assert_false(get(&c, key(0, 3))->exists);
+    refresh(&c, row(1, 1), 1, "a message");
+    assert_non_null(get(&c, row(1, 1)));
+    refresh(&c, row(1, 1), 2, NULL);
+    assert_null(get(&c, row(1, 1)));
+    cache_turn_end(&c);
+    assert_int_equal(c.points.count, 1);
+    cache_fini(&c);
+}
+
+static void sweep_all(struct cache *c)
+{
+    unsigned calls = 0;
+    while (cache_sweep(c)) assert_true(++calls < 10000);
+    cache_turn_end(c);
+}
+
+static void what_is_outdated_is_swept_out_bit_by_bit(void **state)
+{
+    struct cache c;
+    cache_init(&c, 1u << 30);
+    assert_false(cache_sweep(&c));
+    for (unsigned i = 0; i < 2000; i++) put(&c, key(0, i), 1, "a");
+    for (unsigned i = 0; i < 2000; i++) put(&c, key(1, i), 1, "b");
+    for (unsigned i = 0; i < 2000; i++) put(&c, row(i % 10, i), 1, "c");
+    cache_forget_database(&c, 1);
+    forget_thing(&c, 7);
+    forget_thing(&c, 3);
+    assert_true(cache_sweep(&c));
+    assert_true(c.points.count > 5500); /* not all at once */
+    put(&c, row(3, 999999), 1, "never asked for, but put after the sweep has begun");
+    sweep_all(&c);
+    assert_int_equal(c.points.count, 2000 + 8 * 200 + 1);
+    for (unsigned i = 0; i < 2000; i++) {
+        assert_non_null(get(&c, key(0, i)));
+        assert_int_equal(get(&c, row(i % 10, i)) != NULL, i % 10 != 7 && i % 10 != 3);
+    }
+    cache_forget_database(&c, 0);
+    sweep_all(&c);
+    assert_int_equal(c.points.count, 0);
+    assert_int_equal(c.bytes, 0);
+    assert_false(cache_sweep(&c));
+    cache_fini(&c);
+}
+
+/* Puts, removals, evictions, flushes and ranges between the steps of sweeps: afterwards nothing is
+ * there that was outdated before the last one began, and all else that fits is. */
+static void a_sweep_goes_on_whatever_happens(void **state)
+{
+    enum { THINGS = 6, ROWS = 400 };
+    struct cache c;
+    struct rng r;
+    bool is_there[THINGS][ROWS] = {{false}};
+    rng_init(&r, 5);
+    cache_init(&c, 1u << 30);
+    for (unsigned step = 0; step < 40000; step++) {
+        unsigned thing = (unsigned)rng_below(&r, THINGS);
+        unsigned n = (unsigned)rng_below(&r, ROWS);
+        switch (rng_below(&r, 400)) {
+        case 0:
+            forget_thing(&c, thing);
+            memset(is_there[thing], 0, sizeof is_there[thing]);
+            sweep_all(&c); /* its rows are never put again: here only after the sweep */
+            break;
+        case 1:
+            cache_forget_database(&c, 0);
+            memset(is_there, 0, sizeof is_there);
+            break;
+        default:
+            if (rng_below(&r, 3) == 0) {
+                refresh(&c, row(thing, n), step, NULL);
+                is_there[thing][n] = false;
+            } else {
+                put(&c, row(thing, n), step, "value");
+                is_there[thing][n] = true;
+            }
+        }
+        if (rng_below(&r, 50) == 0) (void)cache_sweep(&c);
+        if (rng_below(&r, 100) == 0) cache_turn_end(&c);
+    }
+    sweep_all(&c);
+    size_t count = 0;
+    for (unsigned t = 0; t < THINGS; t++) {
+        for (unsigned n = 0; n < ROWS; n++) {
+            assert_int_equal(get(&c, row(t, n)) != NULL, is_there[t][n]);
+            count += is_there[t][n];
+        }
+    }
+    assert_int_equal(c.points.count, count);
+    assert_true(count > 100);
+    cache_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(absence_is_remembered_of_what_was_asked_for),
+        cmocka_unit_test(what_is_outdated_is_swept_out_bit_by_bit),
+        cmocka_unit_test(a_sweep_goes_on_whatever_happens),
         cmocka_unit_test(what_was_put_is_found_absence_included),
         cmocka_unit_test(a_put_replaces_and_the_old_value_is_good_until_the_turn_ends),
         cmocka_unit_test(it_stays_within_its_bound),
