@@ -43,5 +43,12 @@ elif ! ruby -e 'require "redis"' 2>/dev/null; then
 else
     page docs/quick-ruby.md ruby '#' "$scratch/quick.rb" timeout 100 ruby
 fi
+if ! has phpredis php; then
+    :
+elif ! php -m | grep -qx redis; then
+    skip phpredis "it is not installed (package php-redis)"
+else
+    page docs/quick-php.md php '#' "$scratch/quick.php" timeout 100 php
+fi
 stop_server
 finish
