@@ -24,7 +24,7 @@ static enum err find_packed(const struct collection_head *h, const struct field_
 static enum err find_rows(const struct element_rows *of, const struct field_names *names,
                           const struct row_source *from, struct element *out, struct error *e)
 {
-    struct slice keys[FIELD_NAMES_MAX];
+    struct slice keys[FIELD_NAMES_MAX] = {{0}};
     struct entry found[FIELD_NAMES_MAX] = {{0}};
     for (size_t i = 0; i < names->count; i++) {
         keys[i] = row_of_name(from->arena, of, ROW_FIELD, names->items[i]);
