@@ -11,16 +11,17 @@ check "they are built" tools/deb.sh "$scratch/deb"
 version=$(awk '$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $3 }' include/tupled.h)
 arch=$(dpkg --print-architecture)
 deb() { echo "$scratch/deb/$1_$version-1_$arch.deb"; }
-same "three of them" "$(printf '%s\n' "$(deb libtupled-dev)" "$(deb libtupled0)" "$(deb tupled)")" "$(ls "$scratch"/deb/*)"
+packages='libtupled-dev libtupled0 tupled-tools tupled'
+same "four of them" "$(for p in $packages; do deb "$p"; done | sort)" "$(ls "$scratch"/deb/* | sort)"
 
 contents() { dpkg-deb -c "$(deb "$1")"; }
 paths() { contents "$1" | awk '$1 !~ /^d/ { print $6 }'; }
 field() { dpkg-deb -f "$(deb "$1")" "$2"; }
 
 # ---- what is where ----
-for package in tupled libtupled0 libtupled-dev; do
+for package in $packages; do
     same "$package: all of it is root's" "" "$(contents "$package" | awk '$2 != "root/root"')"
-    same "$package: nobody else may write" "" "$(contents "$package" | awk '$1 ~ /^[^l].(....w|.......w)/')"
+    same "$package: only root may write" "" "$(contents "$package" | awk '$1 ~ /^[^l].(....w|.......w)/')"
     check "$package: changelog and copyright" bash -c "dpkg-deb -c '$(deb "$package")' | grep -c 'usr/share/doc/$package/\(copyright\|changelog.Debian.gz\)$' | grep -qx 2"
     dpkg-deb -R "$(deb "$package")" "$scratch/$package"
     check "$package: its sums are right" bash -c "cd '$scratch/$package' && md5sum --quiet -c DEBIAN/md5sums"
@@ -31,24 +32,30 @@ for path in ./usr/bin/tupled ./lib/systemd/system/tupled.service ./etc/tupled/tu
     ./usr/share/doc/tupled/conf/grafana/tupled.json ./usr/share/doc/tupled/conf/prometheus/tupled.rules.yml; do
     check "tupled has $path" grep -qx -- "$path" <(paths tupled)
 done
+for path in ./usr/bin/tupledctl ./usr/share/man/man1/tupledctl.1.gz ./usr/share/bash-completion/completions/tupledctl; do
+    check "tupled-tools has $path" grep -qx -- "$path" <(paths tupled-tools)
+done
 same "the library's package has the library" 1 "$(paths libtupled0 | grep -c '/libtupled\.so\.0$')"
 same "that for developers the rest" 6 \
     "$(paths libtupled-dev | grep -cE '/(tupled|tupled_db)\.h$|/libtupled\.(a|pc|so)$|/tupled_db\.3\.gz$' )"
-same "no file is in two packages" "" "$(for p in tupled libtupled0 libtupled-dev; do paths "$p"; done | sort | uniq -d)"
+same "no file is in two packages" "" "$(for p in $packages; do paths "$p"; done | sort | uniq -d)"
 same "settings are conffiles" "/etc/logrotate.d/tupled /etc/tupled/tupled.conf" \
     "$(sort "$scratch/tupled/DEBIAN/conffiles" | tr '\n' ' ' | sed 's/ $//')"
 same "they listen on this machine alone" "" "$(grep -E '^(bind|port|protected-mode)' "$scratch/tupled/etc/tupled/tupled.conf")"
 same "the data is where the unit may write" "dir /var/lib/tupled" "$(grep '^dir' "$scratch/tupled/etc/tupled/tupled.conf")"
 
 # ---- what is needed ----
-same "the version is that of the source" "$version-1 $version-1 $version-1" \
-    "$(field tupled Version) $(field libtupled0 Version) $(field libtupled-dev Version)"
+for package in $packages; do same "$package: the version is that of the source" "$version-1" "$(field "$package" Version)"; done
 for library in libev4 libnghttp2-14 libsqlite3-0 libsystemd0 libxxhash0 libc6 adduser; do
     check "the server depends on $library" grep -q "$library" <(field tupled Depends)
 done
 # libssl3 is the package of libcrypto, too, which hashes passwords.
 same "the library needs no loop and no service" "" "$(field libtupled0 Depends | grep -oE 'libev4|libsystemd0')"
 same "the library knows no TLS" "" "$(objdump -p build/libtupled.so.0 | grep -o 'NEEDED.*libssl.*')"
+same "the tool takes its files over from the server's package of before" "tupled (<< $version-1) tupled (<< $version-1)" \
+    "$(field tupled-tools Breaks) $(field tupled-tools Replaces)"
+check "the server recommends the tool" grep -q tupled-tools <(field tupled Recommends)
+same "the tool needs no loop and no service" "" "$(field tupled-tools Depends | grep -oE 'libev4|libsystemd0')"
 same "developers get the same version" "libtupled0 (= $version-1)" "$(field libtupled-dev Depends)"
 
 # ---- the scripts ----

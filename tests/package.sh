@@ -137,11 +137,17 @@ else
     skip "the upgrade" "the package of before cannot be built: $(tail -n 1 "$scratch/old.log" 2>/dev/null)"
 fi
 
+# ---- the tool ----
+cp "$scratch"/new/tupled-tools_*.deb "$root/root/tools.deb"
+check "the tool is installed beside it" inside apt-get -q -y --no-install-recommends -o APT::Sandbox::User=root install /root/tools.deb
+same "it says its version" "tupledctl $(awk '$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $3 }' include/tupled.h)" \
+    "$(inside tupledctl --version | head -n 1 | cut -d' ' -f1,2)"
+
 # ---- the library ----
 cp "$scratch"/new/libtupled*.deb "$root/root/"
 check "the library's packages are installed" inside sh -c \
     'apt-get -q -y --no-install-recommends -o APT::Sandbox::User=root install /root/libtupled*.deb'
 check "the loader knows the library" inside sh -c 'ldconfig -p | grep -q libtupled.so.0'
-check "all of it is removed" inside dpkg --purge tupled libtupled-dev libtupled0
+check "all of it is removed" inside dpkg --purge tupled tupled-tools libtupled-dev libtupled0
 same "nothing was mounted" "" "$(grep -F "$root" /proc/mounts)"
 finish

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Debian packages of what is built: tupled, libtupled0 and libtupled-dev, in build/deb.
+# Debian packages of what is built: tupled, tupled-tools, libtupled0 and libtupled-dev, in build/deb.
 #   Usage: tools/deb.sh [directory for the packages]          (`make deb` builds first)
 #
 # `make install` into a stage, then each package takes its files from there; a file that none takes is an
@@ -88,9 +88,9 @@ take libtupled0 "$libdir/libtupled.so.0"
 take libtupled-dev "$libdir/libtupled.so" "$libdir/libtupled.a" "$libdir/pkgconfig/libtupled.pc" \
     /usr/include/tupled.h /usr/include/tupled_db.h /usr/share/man/man3/tupled_db.3.gz
 install -D -m 644 docs/embedded.md "$work/libtupled-dev/usr/share/doc/libtupled-dev/embedded.md"
-take tupled /usr/bin/tupled /usr/bin/tupledctl /lib/systemd/system/tupled.service /etc/tupled/tupled.conf \
+take tupled-tools /usr/bin/tupledctl /usr/share/bash-completion/completions/tupledctl /usr/share/man/man1/tupledctl.1.gz
+take tupled /usr/bin/tupled /lib/systemd/system/tupled.service /etc/tupled/tupled.conf \
     /etc/logrotate.d/tupled /usr/share/bash-completion/completions/tupled /usr/share/man/man1/tupled.1.gz \
-    /usr/share/bash-completion/completions/tupledctl /usr/share/man/man1/tupledctl.1.gz \
     /usr/share/man/man5/tupled.conf.5.gz /usr/share/doc/tupled/README.md /usr/share/doc/tupled/docs \
     /usr/share/doc/tupled/conf
 left=$(find "$stage" -type f -o -type l)
@@ -103,9 +103,9 @@ mkdir -p "$work/libtupled0/DEBIAN"
 echo "libtupled 0 libtupled0 (>= ${version%-*})" >"$work/libtupled0/DEBIAN/shlibs"
 echo "activate-noawait ldconfig" >"$work/libtupled0/DEBIAN/triggers"
 chmod 644 "$work"/libtupled0/DEBIAN/*
-for package in libtupled0 libtupled-dev tupled; do finish "$package"; done
+for package in libtupled0 libtupled-dev tupled-tools tupled; do finish "$package"; done
 
 mkdir -p "$to"
-rm -f "$to"/{tupled,libtupled0,libtupled-dev}_*.deb
+rm -f "$to"/{tupled,tupled-tools,libtupled0,libtupled-dev}_*.deb
 mv "$work"/out/*.deb "$to/"
 ls "$to"/*_"${version}"_*.deb
