@@ -3,14 +3,14 @@
  * many are in it. Within a block the owner counts the keys, which it has.
  *
  * Two levels: blocks are in groups of at most GROUP_MAX, so that an insertion moves few of them and
- * a sum has few parts. 0.4 bytes a key or so.
+ * a sum has few parts. Two bytes a key or so.
  */
 #ifndef BASE_COUNTED_H
 #define BASE_COUNTED_H
 
 #include "base/slice.h"
 
-#define COUNTED_BLOCK 256
+#define COUNTED_BLOCK 32
 #define COUNTED_KEY_MAX 1100 /* bytes of a key */
 
 struct counted;

@@ -12,7 +12,7 @@
 #include "collection/collection_int.h"
 #include "collection/index.h"
 
-#define FEW 512                             /* rows that are counted without an index */
+#define FEW (4 * COUNTED_BLOCK)             /* rows that are counted without an index */
 #define BLOCK_MAX (2 * COUNTED_BLOCK)       /* rows of one that is not long */
 #define ROWS_MAX (10 * COLLECTION_ROWS_MAX) /* that one question passes with an index */
 #define AHEAD_MAX 8                         /* reads that are begun at a time */

@@ -5,7 +5,7 @@
 #include "collection/collection_int.h"
 #include "collection/rank.h"
 
-#define SKIP_ROWS 512 /* that are walked over: more are left out by the counted index */
+#define SKIP_ROWS 128 /* that are walked over: more are left out by the counted index */
 
 /* The least key above this one. */
 static struct slice after_key(struct arena *arena, struct slice key)

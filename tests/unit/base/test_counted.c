@@ -83,10 +83,12 @@ static uint64_t rank_of(struct model *m, uint32_t number)
     uint32_t first = number_of(p.first);
     assert_true(first <= number);
     uint64_t rank = p.before + count_between(m, first, number);
-    if (counted_is_long(p.count)) {
-        uint32_t at = first;
+    while (counted_is_long(p.count)) {
+        uint32_t at = number_of(p.first);
         for (size_t n = 0; n < COUNTED_BLOCK || !m->is_in[at]; at++) n += m->is_in[at];
+        if (at > number) break;
         counted_cut(m->counted, key_of(room, at), COUNTED_BLOCK);
+        p = counted_of_key(m->counted, key_of(room, number));
     }
     return rank;
 }
@@ -213,15 +215,15 @@ static void a_cut_that_says_nothing_true_changes_nothing(void **state)
     uint8_t room[4];
     size_t longest = 0;
     (void)state;
-    for (uint32_t i = 1000; i-- > 0;) add(m, i);
+    for (uint32_t i = 4 * COUNTED_BLOCK; i-- > 0;) add(m, i);
     counted_cut(m->counted, key_of(room, 0), 0);
-    counted_cut(m->counted, key_of(room, 0), 100); /* the block begins there */
-    counted_cut(m->counted, key_of(room, 500), 0);
-    counted_cut(m->counted, key_of(room, 500), 1000);
+    counted_cut(m->counted, key_of(room, 0), COUNTED_BLOCK / 2); /* the block begins there */
+    counted_cut(m->counted, key_of(room, 2 * COUNTED_BLOCK), 0);
+    counted_cut(m->counted, key_of(room, 2 * COUNTED_BLOCK), 4 * COUNTED_BLOCK);
     assert_int_equal(check_blocks(m, &longest), 1);
-    counted_cut(m->counted, key_of(room, 500), 500);
+    counted_cut(m->counted, key_of(room, 2 * COUNTED_BLOCK), 2 * COUNTED_BLOCK);
     assert_int_equal(check_blocks(m, &longest), 2);
-    counted_cut(m->counted, key_of(room, 100), 100); /* is not long */
+    counted_cut(m->counted, key_of(room, COUNTED_BLOCK / 2), COUNTED_BLOCK / 2); /* is not long */
     assert_int_equal(check_blocks(m, &longest), 2);
     model_free(m);
 }
@@ -229,6 +231,7 @@ static void a_cut_that_says_nothing_true_changes_nothing(void **state)
 /* Thousands of blocks, so that groups split, in the middle too, and go again. */
 #define BLOCKS 3000
 #define STRIDE 4
+#define CUT (COUNTED_BLOCK / 4) /* where blocks are cut */
 
 static struct slice spaced_key(uint8_t room[4], uint32_t i, uint32_t more)
 {
@@ -246,7 +249,7 @@ static void fill_and_cut(struct counted *c)
             counted_add(c, spaced_key(room, first + i, 1));
             counted_add(c, spaced_key(room, first + i, 2));
         }
-        counted_cut(c, spaced_key(room, first + 100, 0), 300);
+        counted_cut(c, spaced_key(room, first + CUT, 0), 3 * CUT);
     }
 }
 
@@ -265,13 +268,13 @@ static void groups_split_and_go(void **state)
     }
     fill_and_cut(c);
     assert_int_equal(counted_total(c), all + 200 * COUNTED_BLOCK);
-    struct counted_place p = counted_of_key(c, spaced_key(room, 750 * COUNTED_BLOCK + 100, 0));
-    assert_int_equal(p.before, (750 + 2 * 50) * COUNTED_BLOCK + 300);
-    assert_int_equal(p.count, 3 * COUNTED_BLOCK - 300);
-    p = counted_of_key(c, spaced_key(room, 750 * COUNTED_BLOCK + 99, 3));
+    struct counted_place p = counted_of_key(c, spaced_key(room, 750 * COUNTED_BLOCK + CUT, 0));
+    assert_int_equal(p.before, (750 + 2 * 50) * COUNTED_BLOCK + 3 * CUT);
+    assert_int_equal(p.count, 3 * (COUNTED_BLOCK - CUT));
+    p = counted_of_key(c, spaced_key(room, 750 * COUNTED_BLOCK + CUT - 1, 3));
     assert_int_equal(p.before, (750 + 2 * 50) * COUNTED_BLOCK);
-    assert_int_equal(p.count, 300);
-    assert_in_range(counted_bytes(c), BLOCKS * 20, all);
+    assert_int_equal(p.count, 3 * CUT);
+    assert_in_range(counted_bytes(c), BLOCKS * 20, 4 * all);
     for (uint32_t i = 0; i < all; i++) assert_true(counted_remove(c, spaced_key(room, i, 0)));
     for (uint32_t i = 700 * COUNTED_BLOCK; i < 800 * COUNTED_BLOCK; i++) {
         assert_true(counted_remove(c, spaced_key(room, i, 1)));

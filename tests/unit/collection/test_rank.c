@@ -158,7 +158,7 @@ static enum err check_offset(struct cbench *t, struct view *v, void *arg)
     enum err r = collection_open(t->all, v, b->key, COLLECTION_ZSET, &c, &t->e);
     if (r == OK) r = sorted_walk(&c, &range, &walk, &t->e);
     bool is_counted = b->t.counted_bytes > 0 && !walk.is_empty;
-    if (r == OK && is_counted) assert_in_range(walk.skip, 0, 512);
+    if (r == OK && is_counted) assert_in_range(walk.skip, 0, 128);
     if (r == OK) r = sorted_gather(&c, &range, &items, &count, &t->e);
     if (r != OK) return r;
     unsigned before = count_below(b->next, from);
