@@ -1,9 +1,7 @@
 /* stream: see stream.h. */
 #include "codec/stream.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "codec/varint.h"
 
@@ -49,7 +47,11 @@ struct stream_id stream_id_get(const uint8_t from[STREAM_ID_BYTES])
 
 size_t stream_id_write(struct stream_id id, char to[STREAM_ID_TEXT])
 {
-    return (size_t)snprintf(to, STREAM_ID_TEXT, "%" PRIu64 "-%" PRIu64, id.ms, id.seq);
+    size_t len = u64_format(id.ms, to);
+    to[len++] = '-';
+    len += u64_format(id.seq, to + len);
+    to[len] = '\0';
+    return len;
 }
 
 bool stream_id_read(struct slice text, uint64_t seq, struct stream_id *out)

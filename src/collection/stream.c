@@ -241,8 +241,11 @@ static enum err find_cut(struct collection *c, const struct stream_trim *t, stru
 {
     uint64_t count = c->head.count;
     uint64_t most = UINT64_MAX;
-    if (!t->by_id) {
-        if (count <= t->length) return OK;
+    if (t->by_id) {
+        if (stream_id_order(c->head.stream.first, t->from) >= 0) return OK;
+    } else {
+        /* Of too few the walk would find what is known. */
+        if (count <= t->length || (t->is_rough && count - t->length < STREAM_ROUGH)) return OK;
         most = count - t->length;
     }
     if (t->limit != 0 && most > t->limit) most = t->limit;
