@@ -78,8 +78,8 @@ ERR_MUST_USE enum err db_recover(const struct db_options *options, struct db **o
                                  struct error *e);
 void db_begin(struct db *db, const struct db_options *options);
 /* Takes what may change while it is open: what local_set_options and pipeline_set_options take,
- * whose results these are; the limits of `engine`; all of `queues` and `archiving`, indexes_max. Others are
- * ignored. */
+ * whose results these are; the limits of `engine`; all of `queues` and `archiving`; indexes_max.
+ * Others are ignored. */
 ERR_MUST_USE enum err db_set_options(struct db *db, const struct db_options *options,
                                      struct waiter *w, struct error *e);
 /* From now on. For a loop that is made after the database. */

@@ -88,7 +88,8 @@ static int bit_tohex(lua_State *lua)
 
 static int os_clock(lua_State *lua)
 {
-    lua_pushnumber(lua, (lua_Number)clock_thread_us() / 1e6);
+    int64_t us = clock_thread_us();
+    lua_pushnumber(lua, (lua_Number)us / 1e6);
     return 1;
 }
 
