@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := all release install bench-build run test check analyze docs bench bench-types turn-table demo fuzz crash export sim late turns diff-types abandon clients model mutants cluster test-cluster deps test-deps \
+LIVE_GOALS := all release install bench-build run test check analyze docs bench bench-types figures turn-table demo fuzz crash export sim late turns diff-types abandon clients model mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test site site-deps
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(or $(MAKECMDGOALS),all))$(filter -j%,$(MAKEFLAGS)),0)
@@ -176,7 +176,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 # ---- for people -------------------------------------------------------------------------------------
 
 .PHONY: all release programs deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
-.PHONY: deb deb-deps package-test uninstall turn-table bench-types site site-deps
+.PHONY: deb deb-deps package-test uninstall turn-table bench-types figures site site-deps
 .PHONY: diff-types analyze coverage release-notes clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all release: ## build/tupled, build/tupledctl and libtupled, static and shared, as they are installed (default)
@@ -233,6 +233,10 @@ bench: bench-deps ## speed, side by side with a Redis it starts (tests/bench/run
 bench-types: bench-deps ## Redis's data types beside Redis (tests/bench/types.sh)
 	@$(PMAKE) bench-build
 	@exec tests/bench/types.sh
+
+figures: bench-deps ## docs/benchmarks-latest.md, and README's figures of it; half an hour on a quiet machine
+	@$(PMAKE) bench-build
+	@exec tests/bench/figures.sh
 
 turn-table: bench-deps ## writes docs/turns.md: each command at its limits, with its longest turn of the loop; 5 minutes
 	@$(PMAKE) KIND=release build/tupled build/release/tests/bench/bench_turns

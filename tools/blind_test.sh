@@ -56,8 +56,10 @@ mkdir -p "$tree/docs/man" "$tree/conf" && echo .TH >"$tree/docs/man/tupled.conf.
 blind "conf_man.sh: a file without settings" "has no line of a setting" "$tree/tools/conf_man.sh" "$tree"
 git -C "$tree" init -q
 blind "links.py: no documents" "no links are found" "$tree/tools/links.py"
-blind "chart.py: no figures" "docs/benchmarks-requests.md is not there" "$tree/tools/chart.py"
-echo '# text' >"$tree/docs/benchmarks-requests.md"
+blind "chart.py: no figures" "docs/benchmarks-latest.md is not there" "$tree/tools/chart.py"
+blind "figures.py: no figures" "docs/benchmarks-latest.md is not there" "$tree/tools/figures.py"
+echo '# text' >"$tree/docs/benchmarks-latest.md"
+blind "figures.py: a page without them" "has no row" "$tree/tools/figures.py" check
 blind "chart.py: a page without them" "has no such figures" "$tree/tools/chart.py" check
 mkdir "$tree/web"
 blind "page_files.sh: no page" "has no index.html" "$tree/tools/page_files.sh" "$tree/web"

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The chart of README.md, of the figures in docs/benchmarks-requests.md: requests a second beside Redis, with one I/O
-thread each. Usage: tools/chart.py [check]   (writes docs/ui/requests.svg; check: ends with 1 when that is another)"""
+"""The chart of README.md, of the figures in docs/benchmarks-latest.md: requests a second beside Redis.
+Usage: tools/chart.py [check]   (writes docs/ui/requests.svg; check: ends with 1 when that is another)"""
 
 import os
 import re
 import sys
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-SOURCE, TARGET = "docs/benchmarks-requests.md", "docs/ui/requests.svg"
-SECTION = "## Requests, and I/O threads"
-ROWS = "2, 1"  # cores, I/O threads of both
+SOURCE, TARGET = "docs/benchmarks-latest.md", "docs/ui/requests.svg"
+ROWS = ["KV.SET, durable, 50 clients", "KV.SET, durable, 50 clients, pipelined by 16", "KV.GET, 50 clients",
+        "KV.GET, 50 clients, pipelined by 16"]
 WIDTH, LEFT, BAR, GAP, TOP = 760, 230, 18, 14, 64
 FULL = WIDTH - LEFT - 130
 COLOURS = {"tupled": "#3451d1", "Redis": "#9aa3b2"}
@@ -20,16 +20,14 @@ def figures():
     if not os.path.exists(SOURCE):
         sys.exit(f"chart: {SOURCE} is not there")
     with open(SOURCE, encoding="utf-8") as f:
-        text = f.read().partition(SECTION)[2].partition("\n## ")[0]
-    found, before = [], ""
-    for line in re.findall(rf"^\| {re.escape(ROWS)} \| (.*?) \|$", text, flags=re.M):
-        work, ours, theirs = line.split(" | ")[:3]
-        if work.startswith("the same"):
-            work = before + work.removeprefix("the same")
-        before = work
-        found.append((work.replace("KV.", "").replace(", durable", ""), *(int(re.match(r"\d+", x)[0]) for x in (ours, theirs))))
-    where = re.search(r"(\d+ \w+ \d{4}).*?, (\d+ x [\w ]+)", text)
-    if not found or where is None:
+        text = f.read()
+    found = []
+    for work in ROWS:
+        row = re.search(rf"^\| {re.escape(work)} \| (\d+)[^|]*\| (\d+)", text, flags=re.M)
+        if row:
+            found.append((work.replace("KV.", "").replace(", durable", ""), int(row[1]), int(row[2])))
+    where = re.search(r"(\d+ \w+ \d{4}), commit.*?^Machine: (\d+ x [\w ]+)", text, flags=re.M | re.S)
+    if len(found) < len(ROWS) or where is None:
         sys.exit(f"chart: {SOURCE} has no such figures")
     return found, f"{where[1]}, {where[2].strip()} for server and clients; Redis 7 with appendfsync always"
 

@@ -111,7 +111,7 @@ step_cppcheck() {
 }
 
 step_rules() {
-    tools/rules.sh . && tools/english.sh . && tools/mutants_fit.sh . && tools/links.py && tools/chart.py check
+    tools/rules.sh . && tools/english.sh . && tools/mutants_fit.sh . && tools/links.py && tools/figures.py check && tools/chart.py check
 }
 
 # Of what the linker sees, so it is built first.

@@ -64,15 +64,15 @@ rate() { # port clients pipeline requests command...: requests per second
         | tail -1 | awk -F'","' '{ print $(NF - 6) }'
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
-row() { # work, target, file of ours, file of theirs
-    awk -v work="$1" -v target="$2" -v a="$(median <"$3")" -v b="$(median <"$4")" \
-        -v lo="$(sort -n "$3" | head -1)" -v hi="$(sort -n "$3" | tail -1)" \
-        -v rlo="$(sort -n "$4" | head -1)" -v rhi="$(sort -n "$4" | tail -1)" \
-        'BEGIN { printf "| %s | %.0f (%.0f-%.0f) | %.0f (%.0f-%.0f) | **%.2f** | %s |\n", work, a, lo, hi, b, rlo, rhi, a / b, target }'
+row() { # work, file of ours, file of theirs [, what the last column says]
+    awk -v work="$1" -v more="${4:+ $4 |}" -v a="$(median <"$2")" -v b="$(median <"$3")" \
+        -v lo="$(sort -n "$2" | head -1)" -v hi="$(sort -n "$2" | tail -1)" \
+        -v rlo="$(sort -n "$3" | head -1)" -v rhi="$(sort -n "$3" | tail -1)" \
+        'BEGIN { printf "| %s | %.0f (%.0f-%.0f) | %.0f (%.0f-%.0f) | **%.2f** |%s\n", work, a, lo, hi, b, rlo, rhi, a / b, more }'
 }
-compare() { # work, target, clients, pipeline, requests, "theirs...", "ours..." (arrays by name)
-    local work=$1 target=$2 clients=$3 pipeline=$4 requests=$5
-    local -n theirs=$6 ours=$7
+compare() { # work, clients, pipeline, requests, "theirs...", "ours..." (arrays by name)
+    local work=$1 clients=$2 pipeline=$3 requests=$4
+    local -n theirs=$5 ours=$6
     : >"$dir/a"
     : >"$dir/b"
     for _ in $(seq "$rounds"); do
@@ -80,7 +80,7 @@ compare() { # work, target, clients, pipeline, requests, "theirs...", "ours..." 
         rate "$rport" "$clients" "$pipeline" "$requests" "${theirs[@]}" >>"$dir/b"
         rate "$tport" "$clients" "$pipeline" "$requests" "${ours[@]}" >>"$dir/a"
     done
-    row "$work" "$target" "$dir/a" "$dir/b"
+    row "$work" "$dir/a" "$dir/b"
 }
 spread() { # file: median (lowest-highest)
     awk -v m="$(median <"$1")" -v lo="$(sort -n "$1" | head -1)" -v hi="$(sort -n "$1" | tail -1)" \
