@@ -27,11 +27,13 @@ struct cache_entry {
 };
 
 /* Rows that are never asked for again. */
+struct cache_range {
+    struct slice start, end;
+};
+
 struct cache_ranges {
     struct arena arena;
-    struct cache_range {
-        struct slice start, end;
-    } * items; /* in the arena */
+    struct cache_range *items; /* in the arena */
     size_t count, cap;
 };
 

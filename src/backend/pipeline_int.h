@@ -29,10 +29,7 @@ struct pooled_reader {
 };
 
 struct pipeline;
-struct load_job; /* sweep.c: at the end of a turn. */
-void pipeline_sweep(struct pipeline *p);
-
-/* load.c */
+struct load_job;        /* load.c */
 struct pipeline_backup; /* backup.c */
 struct changes;         /* changes.c */
 struct searches;        /* search.c */
@@ -149,12 +146,13 @@ struct admission {
     uint64_t count; /* of those that had to wait */
 };
 
-/* Puts the rooms together. */
+/* sweep.c */
 struct trim_job {
     struct job job; /* first */
     bool is_running;
 };
 
+/* Puts the rooms together. */
 struct pipeline {
     struct backend base; /* first */
     struct pipeline_options options;
@@ -200,6 +198,9 @@ enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *o
 void pipeline_load_post(struct pipeline *p);
 /* The newest state of a key as far as memory knows it, cache included; without a trace there. */
 bool pipeline_peek(const struct pipeline *p, uint64_t hash, struct slice key, struct entry *out);
+
+/* sweep.c: at the end of a turn. */
+void pipeline_sweep(struct pipeline *p);
 
 /* apply.c */
 void pipeline_freeze(struct pipeline *p);

@@ -2,7 +2,6 @@
  * or dropped. When one of its commands must wait, the attempt is dropped and the script runs again
  * later, from its start; the keys that it named are read together then.
  */
-
 #include "base/clock.h"
 #include "command/script/script_int.h"
 #include "request/observe.h"
