@@ -35,8 +35,8 @@ static void without_an_id_it_is_the_command_itself(void **state)
 static void what_is_wrong_is_said(void **state)
 {
     static const char *const wrong[][2] = {
-        {"KV.DO",
-         "-ERR wrong number of arguments for 'kv.do' command; it is: KV.DO command [argument ...]"},
+        {"KV.DO", "-ERR wrong number of arguments for 'kv.do' command; it is: "
+                  "KV.DO [IDEM id] command [argument ...]"},
         {"KV.DO IDEM", "-ERR syntax error: KV.DO IDEM needs an id and a command"},
         {"KV.DO IDEM a", "-ERR syntax error: KV.DO IDEM needs an id and a command"},
         {"KV.DO IDEM %b INCR n", "-ERR IDEM must be an id of 1 to 255 bytes, not 0"},
