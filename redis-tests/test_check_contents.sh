@@ -334,19 +334,17 @@ same "--files copies nothing" "0 0" "$status $(figure scratch-bytes)"
 cp -a "$good" "$scratch/parent/data"
 TMPDIR='' look "$scratch/parent/data"
 same "beside the directory" "0 data" "$status $(ls -A "$scratch/parent")"
-# It may have come to its end before the signal: tried again.
+# It may have come to its end before the signal: counted as none.
+ended=0
 for ((i = 0; i < 50; i++)); do
     "$tool" check "$good" >/dev/null 2>&1 &
     checking=$!
-    for ((n = 0; n < 1000; n++)); do
-        [ -n "$(ls -A "$TMPDIR")" ] && break
-        kill -0 "$checking" 2>/dev/null || break
-    done
+    while kill -0 "$checking" 2>/dev/null && ! compgen -G "$TMPDIR/*" >"$scratch/copies"; do :; done
     kill -TERM "$checking" 2>/dev/null
     wait "$checking"
-    status=$?
-    [ "$status" -ne 143 ] || break
+    [ $? -ne 143 ] || ended=$((ended + 1))
 done
-same "a signal ends it, and removes the copy" "143 " "$status $(ls -A "$TMPDIR")"
+check "a signal ends it ($ended of 50)" test "$ended" -gt 0
+same "... and removes the copy" "" "$(ls -A "$TMPDIR")"
 
 finish

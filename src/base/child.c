@@ -93,18 +93,16 @@ static enum err ended(const struct child *c, int status, struct error *e)
     return error_set(e, ERR_CORRUPT, "it ended with status %d", WEXITSTATUS(status));
 }
 
-static __attribute__((noreturn)) void child_main(const struct child *c, pid_t parent, int out,
-                                                 const sigset_t *mask)
+static __attribute__((noreturn)) void child_main(const struct child *c, pid_t parent, int out)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    (void)sigprocmask(SIG_SETMASK, mask, NULL);
+    (void)sigprocmask(SIG_SETMASK, &c->mask, NULL);
     c->run(c->arg, out);
     _exit(0);
 }
 
-static enum err run_with(struct child *c, const int out[2], int signals, const sigset_t *mask,
-                         struct error *e)
+static enum err run_with(struct child *c, const int out[2], int signals, struct error *e)
 {
     int status = 0;
     pid_t parent = getpid();
@@ -112,7 +110,7 @@ static enum err run_with(struct child *c, const int out[2], int signals, const s
     if (pid < 0) return error_set(e, ERR_IO, "cannot start a process: error %d", errno);
     if (pid == 0) {
         close(out[0]);
-        child_main(c, parent, out[1], mask);
+        child_main(c, parent, out[1]);
     }
     close(out[1]);
     listen_to(c, out[0], signals);
@@ -121,26 +119,41 @@ static enum err run_with(struct child *c, const int out[2], int signals, const s
     return ended(c, status, e);
 }
 
+static sigset_t held_signals(void)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
+    return held;
+}
+
+void child_hold(struct child *c)
+{
+    sigset_t held = held_signals();
+    c->signal = 0;
+    (void)sigprocmask(SIG_BLOCK, &held, &c->mask);
+}
+
 enum err child_run(struct child *c, struct error *e)
 {
-    sigset_t wanted;
-    sigset_t before;
+    sigset_t held = held_signals();
     int out[2] = {-1, -1};
-    c->signal = 0;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGHUP);
-    (void)sigprocmask(SIG_BLOCK, &wanted, &before);
-    int signals = signalfd(-1, &wanted, SFD_CLOEXEC);
+    int signals = signalfd(-1, &held, SFD_CLOEXEC);
     enum err r = OK;
     if (signals < 0 || pipe2(out, O_CLOEXEC) != 0) {
         r = error_set(e, ERR_IO, "cannot make a pipe: error %d", errno);
     } else {
-        r = run_with(c, out, signals, &before, e);
+        r = run_with(c, out, signals, e);
         close(out[0]);
     }
     if (signals >= 0) close(signals);
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return r;
+}
+
+void child_release(const struct child *c)
+{
+    (void)sigprocmask(SIG_SETMASK, &c->mask, NULL);
+    if (c->signal != 0) (void)raise(c->signal);
 }

@@ -4,7 +4,6 @@
 #include "offline/check_contents.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "backend/local/local.h"
@@ -408,6 +407,7 @@ enum err check_contents(struct check *k, struct error *e)
     struct buf scratch;
     struct error ignored;
     buf_init(&scratch);
+    child_hold(&child);
     enum err r = scratch_make(k, &scratch, e);
     if (r == OK) {
         x.dir = (const char *)scratch.data;
@@ -416,6 +416,6 @@ enum err check_contents(struct check *k, struct error *e)
         if (r == OK) r = removed;
     }
     buf_fini(&scratch);
-    if (child.signal != 0) (void)raise(child.signal);
+    child_release(&child);
     return r;
 }

@@ -1,5 +1,5 @@
 /* child: what a child says arrives whole and in order; how it ended is told; a signal ends it and
- * not the caller.
+ * not the caller, nor does one that comes before or after, until the caller has removed what it made.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -80,7 +80,35 @@ static enum err run(void (*what)(void *arg, int out), struct said *s, struct chi
 {
     *s = (struct said){.parent = getpid()};
     *c = (struct child){.run = what, .take = take, .arg = s};
-    return child_run(c, e);
+    child_hold(c);
+    enum err r = child_run(c, e);
+    if (c->signal == 0) child_release(c);
+    return r;
+}
+
+static void wait_for_ever(void *arg, int out)
+{
+    for (;;) pause();
+}
+
+static volatile sig_atomic_t delivered;
+
+static void on_signal(int number)
+{
+    delivered = number;
+}
+
+/* The signal comes with the release, not before it. */
+static void released_by(const struct child *c, int number)
+{
+    struct sigaction was;
+    const struct sigaction mine = {.sa_handler = on_signal};
+    delivered = 0;
+    sigaction(number, &mine, &was);
+    assert_int_equal(delivered, 0);
+    child_release(c);
+    assert_int_equal(delivered, number);
+    sigaction(number, &was, NULL);
 }
 
 static void what_is_said_arrives_in_order(void **state)
@@ -137,11 +165,33 @@ static void a_signal_ends_the_child(void **state)
     struct said s;
     struct child c;
     struct error e;
-    sigset_t mask;
     assert_int_equal(run(signal_parent, &s, &c, &e), ERR_IO);
     assert_int_equal(c.signal, SIGTERM);
-    sigprocmask(SIG_BLOCK, NULL, &mask);
-    assert_int_equal(sigismember(&mask, SIGTERM), 0);
+    released_by(&c, SIGTERM);
+}
+
+static void a_signal_before_the_child_ends_it(void **state)
+{
+    struct said s = {.parent = getpid()};
+    struct child c = {.run = wait_for_ever, .take = take, .arg = &s};
+    struct error e;
+    child_hold(&c);
+    raise(SIGHUP);
+    assert_int_equal(child_run(&c, &e), ERR_IO);
+    assert_int_equal(c.signal, SIGHUP);
+    released_by(&c, SIGHUP);
+}
+
+static void a_signal_after_the_child_waits_for_the_release(void **state)
+{
+    struct said s = {.parent = getpid()};
+    struct child c = {.run = say_many, .take = take, .arg = &s};
+    struct error e;
+    child_hold(&c);
+    assert_int_equal(child_run(&c, &e), OK);
+    raise(SIGINT);
+    assert_int_equal(c.signal, 0);
+    released_by(&c, SIGINT);
 }
 
 int main(void)
@@ -153,6 +203,8 @@ int main(void)
         cmocka_unit_test(a_child_that_is_killed_has_found_nothing_out),
         cmocka_unit_test(a_status_is_told),
         cmocka_unit_test(a_signal_ends_the_child),
+        cmocka_unit_test(a_signal_before_the_child_ends_it),
+        cmocka_unit_test(a_signal_after_the_child_waits_for_the_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
