@@ -119,6 +119,26 @@ static void resp3_and_messagepack_have_the_same_shape(void **state)
     close(fd);
 }
 
+/* Between what a client was told when it began to listen and what it reads then there is no gap. */
+static void what_is_committed_before_it_is_read_is_there(void **state)
+{
+    struct stamp v = now();
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        redisReply *set = NULL;
+        redisReply *changes = NULL;
+        redisAppendCommand(c, "KV.SET [\"p\",%d] %d", i, i);
+        redisAppendCommand(c, "KV.CHANGES %s PREFIX [\"p\"]", v.text);
+        assert_int_equal(redisGetReply(c, (void **)&set), REDIS_OK);
+        assert_int_equal(redisGetReply(c, (void **)&changes), REDIS_OK);
+        assert_int_equal(changes->element[1]->elements, 1);
+        assert_string_equal(changes->element[0]->str, set->str);
+        v = stamp_of(set->str);
+        freeReplyObject(set);
+        freeReplyObject(changes);
+    }
+}
+
 static void count_rounds_up_to_the_whole_commit(void **state)
 {
     struct stamp v = now();
@@ -749,6 +769,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_database_has_its_whole_history),
         cmocka_unit_test(resp3_and_messagepack_have_the_same_shape),
+        cmocka_unit_test(what_is_committed_before_it_is_read_is_there),
         cmocka_unit_test(count_rounds_up_to_the_whole_commit),
         cmocka_unit_test(a_long_page_is_whole_and_in_order),
         cmocka_unit_test(a_page_ends_at_its_bytes),

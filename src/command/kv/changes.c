@@ -8,10 +8,11 @@
  *     |                         `--time over--> reply
  *     `--client gone--> GONE --the backend answers--> freed
  *
- * A part of the history at a time, so that no client waits for a long one. The watcher of a call
- * with BLOCK is set before the first read: what commits later is seen by it, what was committed
- * before is read. While it says nothing, no commit can match, and the call need not look at them: a
- * quiet prefix does not become stale while others write much.
+ * A part of the history at a time, so that no client waits for a long one. The first read waits
+ * until what was committed before the call is durable: a client that has subscribed and calls then
+ * misses nothing in between. The watcher of a call with BLOCK is set before the first read: what
+ * commits later is seen by it. While it says nothing, no commit can match, and the call need not
+ * look at them: a quiet prefix does not become stale while others write much.
  */
 #include "base/machine.h"
 #include "base/mem.h"
@@ -194,7 +195,6 @@ static void feed_watch(struct feed *f, uint16_t database, struct slice prefix)
     struct backend *b = engine_backend(f->env->db->engine);
     uint8_t head[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_DATA)};
     if (prefix.data == NULL) prefix = slice_of(head, sizeof head);
-    f->wanted = backend_version_newest(b);
     f->quiet = backend_version_next(b);
     f->watcher.changed = on_changed;
     f->watcher.is_once = true;
@@ -235,6 +235,7 @@ static enum err feed_open(struct request *rq, struct feed **out)
         f->request.with_start = slice_of(f->with_start, KEY_HEAD_BYTES);
         f->request.with_end = slice_of(f->with_end, KEY_HEAD_BYTES);
     }
+    f->wanted = backend_version_newest(engine_backend(f->env->db->engine));
     if (f->block_ms >= 0) feed_watch(f, rq->client->database, a->range.prefix);
     rq->client->run.pending = &f->pending;
     *out = f;
@@ -339,7 +340,7 @@ static enum err kv_changes_run(struct request *rq)
     enum block_end end = client_block_end(rq->client);
     if (f == NULL) {
         enum err r = feed_open(rq, &f);
-        return r == OK ? feed_read(rq, f, 0) : r;
+        return r == OK ? feed_read(rq, f, f->wanted) : r;
     }
     if (f->state == FEED_READING) return feed_wait(rq, f);
     bool is_end = true;
