@@ -27,7 +27,12 @@ trap clean_up_all EXIT
 export REDISCLI_AUTH=secret-token-123
 count=0
 
-# writes <n>: so many changes, each by another node, each again, with the same ids, until it is acknowledged.
+# ask <node> <word>...: within the time that a node may take to answer.
+ask() { timeout 10 redis-cli -p "${nodes_port[$1]}" "${@:2}" 2>/dev/null; }
+# By one command: redis-cli connects anew between those of a transaction, and goes on outside of it.
+write() { ask "$1" KV.ATOMIC IDEM "$2" SET "[\"w\",\"$2\"]" "$3" SET '["counter"]' "$3" | grep -qE '[0-9a-f]{20}'; }
+
+# writes <n>: so many changes, each by another node, each again, with the same id, until it is acknowledged.
 writes() {
     local end=$((count + $1)) tries node
     while [ "$count" -lt "$end" ]; do
@@ -35,9 +40,7 @@ writes() {
         for ((tries = 0; ; tries++)); do
             [ "$tries" -lt 600 ] || return 1
             node=$(((count + tries) % 3 + 1))
-            printf '%s\n' MULTI "KV.SET '[\"w\",\"$count\"]' $count IDEM w$count" \
-                "KV.SET '[\"counter\"]' $count IDEM c$count" EXEC |
-                timeout 10 redis-cli -p "${nodes_port[node]}" 2>/dev/null | grep -qE '[0-9a-f]{20}' && break
+            write "$node" "$count" "$count" && break
             sleep 0.1
         done
     done
@@ -45,7 +48,13 @@ writes() {
 
 # What is written again, because its reply was lost or came too late, happens once.
 in_order() { grep -xE '[0-9]+' "$scratch/$1" | sort -nc; }
-whole() { [ "$(grep -xE '[0-9]+' "$scratch/$1" | sort -nu | xargs)" = "$(seq 1 "$count" | xargs)" ]; }
+# Of those that are missing: what the database holds.
+whole() {
+    local n missing
+    missing=$(seq 1 "$count" | grep -vxFf <(grep -xE '[0-9]+' "$scratch/$1"))
+    for n in $missing; do echo "missing: $n, in the database: $(ask 1 KV.GET "[\"w\",\"$n\"]")"; done
+    [ -z "$missing" ]
+}
 until_told() { # file, value
     local end=$((SECONDS + 60))
     until grep -qx "$2" "$scratch/$1"; do
@@ -72,6 +81,13 @@ if install_deno; then
     "${deno_run[@]}" "$deno_home/count.mjs" "${urls[leader % 3]}/connect" >"$scratch/deno.out" 2>"$scratch/deno.out.err" &
     readers+=($!)
 fi
+# A stream begins with what changes from then on.
+for ((begins = 1; begins < 600; begins++)); do
+    write 1 "begin$begins" "\"begin$begins\""
+    [ "$(grep -c begin "$scratch"/events)" = 0 ] || break
+    sleep 0.1
+done
+check "the stream has begun" grep -q begin "$scratch/events"
 check "changes are written" writes 20
 all_told "with one leader" 20
 
@@ -87,8 +103,7 @@ check "PostgreSQL fails over" nodes_fail_over
 check "... under writes" writes 40
 all_told "another server" 140
 check "... the old one comes back" pgc_rejoin "$old"
-printf '%s\n' MULTI "KV.SET '[\"w\",\"end\"]' '\"end\"'" "KV.SET '[\"counter\"]' '\"end\"'" EXEC >"$scratch/end"
-until timeout 10 redis-cli -p "${nodes_port[1]}" <"$scratch/end" 2>/dev/null | grep -qE '[0-9a-f]{20}'; do sleep 0.1; done
+until write 1 end '"end"'; do sleep 0.1; done
 all_told "the end" end
 check "events: not one is missing" whole events
 check "... none is older than the one before" in_order events
