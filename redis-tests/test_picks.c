@@ -75,6 +75,27 @@ static void a_reply_that_would_be_too_large_is_refused(void **state)
     testserver_free(s);
 }
 
+/* Redis's words, before anything is looked at. */
+static void a_count_that_cannot_be_doubled_or_negated_is_refused(void **state)
+{
+    struct testserver *s = testserver_start(NULL);
+    redisContext *c = testserver_connect(s);
+    (void)state;
+    expect(c, ":1", "SADD set a");
+    expect(c, ":1", "HSET hash a 1");
+    expect(c, ":1", "ZADD zset 1 a");
+    expect(c, "-ERR value is out of range, value must*", "SRANDMEMBER set -9223372036854775808");
+    expect(c, "-ERR value is out of range, value must*", "HRANDFIELD hash -9223372036854775808");
+    expect(c, "-ERR value is out of range", "HRANDFIELD hash 4611686018427387904 WITHVALUES");
+    expect(c, "-ERR value is out of range", "ZRANDMEMBER zset -9223372036854770000 WITHSCORES");
+    expect(c, "-ERR value is out of range", "ZRANDMEMBER none 9223372036854775807 WITHSCORES");
+    assert_int_equal(elements_of(c, "SRANDMEMBER set 9223372036854775807"), 1);
+    assert_int_equal(elements_of(c, "HRANDFIELD hash 9223372036854775807"), 1);
+    assert_int_equal(elements_of(c, "HRANDFIELD hash 4611686018427387903 WITHVALUES"), 2);
+    redisFree(c);
+    testserver_free(s);
+}
+
 static void commands_of_a_transaction_draw_different_ones(void **state)
 {
     struct testserver *s = testserver_start(NULL);
@@ -127,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_taken_out_of_a_large_set),
         cmocka_unit_test(a_reply_that_would_be_too_large_is_refused),
+        cmocka_unit_test(a_count_that_cannot_be_doubled_or_negated_is_refused),
         cmocka_unit_test(commands_of_a_transaction_draw_different_ones),
         cmocka_unit_test(they_are_found_though_every_read_waits),
     };

@@ -564,6 +564,35 @@ static void parts_are_loaded(void **state)
     expect(c, ":0", "EXISTS s");
 }
 
+/* As Redis does it. */
+static void wrong_words_are_named(void **state)
+{
+    (void)state;
+    expect(c, "-ERR Unbalanced 'xread' list of streams*", "XREAD COUNT 1 STREAMS s");
+    expect(c, "-ERR Unbalanced 'xread' list of streams*", "XREAD STREAMS s t 0");
+    expect(c, "-ERR Unbalanced 'xreadgroup' list of streams*",
+           "XREADGROUP GROUP g ann COUNT 1 STREAMS s");
+    expect(c, "-ERR syntax error", "XREAD COUNT 1 STREAMS");
+    expect(c, "-ERR entries_added must be positive",
+           "XSETID none 1-1 ENTRIESADDED -1 MAXDELETEDID 0-0");
+    expect(c, "-ERR no such key", "XSETID none 1-1 ENTRIESADDED 1 MAXDELETEDID 0-0");
+}
+
+static void a_group_is_set_to_either_end(void **state)
+{
+    (void)state;
+    expect(c, "1-0", "XADD s 1-0 a 1");
+    expect(c, "+OK", "XGROUP CREATE s g $");
+    expect(c, "(nil)", "XREADGROUP GROUP g ann STREAMS s >");
+    expect(c, "+OK", "XGROUP SETID s g -");
+    expect(c, "[[s [[1-0 [a 1]]]]]", "XREADGROUP GROUP g ann STREAMS s >");
+    expect(c, "+OK", "XGROUP SETID s g +");
+    expect(c, "2-0", "XADD s 2-0 a 1");
+    expect(c, "(nil)", "XREADGROUP GROUP g ann STREAMS s >");
+    expect(c, "-ERR Invalid stream ID *", "XGROUP CREATE s h -");
+    expect(c, "-ERR Invalid stream ID *", "XGROUP CREATE s h +");
+}
+
 static void what_a_stream_cannot_do_is_said(void **state)
 {
     (void)state;
@@ -601,6 +630,8 @@ int main(void)
         TEST(a_dump_has_its_groups),
         TEST(all_of_it_is_told_by_pages),
         TEST(parts_are_loaded),
+        TEST(wrong_words_are_named),
+        TEST(a_group_is_set_to_either_end),
         TEST(what_a_stream_cannot_do_is_said),
     };
     return cmocka_run_group_tests(tests, start, group_stop);

@@ -166,6 +166,46 @@ static void no_wait_is_shorter_than_it_says(void **state)
     }
 }
 
+static void expect_lines(int clients, int keys, int keys_that_end)
+{
+    char wanted[100];
+    snprintf(wanted, sizeof wanted, "*total_blocking_keys:%d*total_blocking_keys_on_nokey:%d*",
+             keys, keys_that_end);
+    expect(c, wanted, "INFO clients");
+    snprintf(wanted, sizeof wanted, "*clients_in_lines:%d*", clients);
+    expect(c, wanted, "INFO");
+}
+
+static void keys_that_are_waited_for_are_counted(void **state)
+{
+    (void)state;
+    expect_lines(0, 0, 0);
+    load_block(d, c, "BLPOP a b b 0");
+    expect_lines(1, 2, 0);
+    expect(c, "+OK", "XGROUP CREATE b g $ MKSTREAM");
+    load_block(other, c, "XREADGROUP GROUP g ann BLOCK 0 STREAMS b b >  >");
+    expect_lines(2, 2, 1);
+    expect(c, ":1", "RPUSH a x");
+    expect_next(d, "[a x]");
+    expect_lines(1, 1, 1);
+    expect(c, ":1", "DEL b");
+    expect_next(other, "-NOGROUP *");
+    expect_lines(0, 0, 0);
+}
+
+/* One that ends with an error is counted as one that failed at once. */
+static void an_error_that_ends_a_wait_is_counted(void **state)
+{
+    (void)state;
+    expect(c, "+OK", "XGROUP CREATE s g $ MKSTREAM");
+    expect(c, "+OK", "CONFIG RESETSTAT");
+    load_block(d, c, "XREADGROUP GROUP g ann BLOCK 0 STREAMS s >");
+    expect(c, ":1", "XGROUP DESTROY s g");
+    expect_next(d, "-NOGROUP *");
+    expect(c, "*errorstat_NOGROUP:count=1*", "INFO errorstats");
+    expect(c, "*cmdstat_xreadgroup:calls=1,*rejected_calls=0,failed_calls=1*", "INFO commandstats");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
@@ -179,6 +219,8 @@ int main(void)
         TEST(many_are_served_before_the_next_command),
         TEST(what_waits_in_a_transaction_or_a_script_does_not_wait),
         TEST(no_wait_is_shorter_than_it_says),
+        TEST(an_error_that_ends_a_wait_is_counted),
+        TEST(keys_that_are_waited_for_are_counted),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -8,6 +8,10 @@
 #include "collection/walk.h"
 #include "request/arguments.h"
 
+/* Redis's words for INT64_MIN where a number is negated. */
+#define ELEMENTS_NOT_NEGATABLE                                                                     \
+    "value is out of range, value must between -9223372036854775807 and 9223372036854775807"
+
 /* ---- reading ---- */
 
 /* What a reading command sees: in rq->arena, until the command has run. */

@@ -3,6 +3,13 @@
 
 #include "collection/pick.h"
 
+static enum err check_count(struct request *rq, const struct elements_pick_words *a, int64_t count)
+{
+    if (count == INT64_MIN) return error_set(&rq->error, ERR_SYNTAX, ELEMENTS_NOT_NEGATABLE);
+    if (!a->has_more || (count <= INT64_MAX / 2 && count >= -INT64_MAX / 2)) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, "value is out of range");
+}
+
 enum err elements_pick_run(struct request *rq, enum collection_kind kind,
                            const struct elements_pick *a,
                            void (*reply)(struct resp_writer *w, const struct element *items,
@@ -11,7 +18,9 @@ enum err elements_pick_run(struct request *rq, enum collection_kind kind,
     struct collection c;
     struct view *v = elements_view(rq);
     int64_t count = a->words.is_given ? a->words.count : 1;
-    enum err r = elements_open(rq, v, a->key, kind, &c);
+    enum err r = check_count(rq, &a->words, count);
+    if (r != OK) return r;
+    r = elements_open(rq, v, a->key, kind, &c);
     struct pick k = {.seed = elements_seed(rq, v),
                      .count = (uint64_t)(count < 0 ? -count : count),
                      .repeats = count < 0,

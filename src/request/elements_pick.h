@@ -16,7 +16,7 @@ struct elements_pick {
 /* "key [count [more]]", where `more` is a token: WITHVALUES, ... */
 #define ELEMENTS_PICK_ARGUMENTS(id, more)                                                          \
     ARGUMENTS(id##_words, struct elements_pick_words, "count [" more "]",                          \
-              ARG_INTEGER_OR(struct elements_pick_words, count, "count", -INT64_MAX, INT64_MAX, 1, \
+              ARG_INTEGER_OR(struct elements_pick_words, count, "count", INT64_MIN, INT64_MAX, 1,  \
                              ARG_NOT_INTEGER),                                                     \
               ARG_FLAG(struct elements_pick_words, has_more, more),                                \
               ARG_FIXED(struct elements_pick_words, is_given, 1));                                 \

@@ -32,6 +32,7 @@ struct line {
     struct slice key; /* first: the table looks here; owned, behind the struct */
     uint64_t hash;
     struct place *first, *last;
+    size_t ends; /* its waits that end with the key */
     bool is_due;
     struct line *due_next;
 };
@@ -52,7 +53,8 @@ struct wait {
     struct arena arena;
     struct place *places; /* of each key; in the arena */
     struct waiter_list waiters;
-    struct buf reply; /* pending.is_done: it is served */
+    struct buf reply;   /* pending.is_done: it is served, with this ... */
+    struct error error; /* ... or, unless its code is OK, with this error */
     uint64_t depends;
 };
 
@@ -61,7 +63,8 @@ struct lines {
     struct line *due;  /* oldest first */
     struct line **due_last;
     size_t waits;
-    size_t ends; /* of them, that end with their key */
+    size_t ends;           /* of them, that end with their key */
+    size_t lines_that_end; /* with such a wait */
     bool is_serving;
     struct arena arena; /* of attempts for those who wait */
     struct buf scratch;
@@ -108,6 +111,7 @@ static void place_leave(struct lines *x, struct place *p)
     p->line = NULL;
     *(p->prev != NULL ? &p->prev->next : &l->first) = p->next;
     *(p->next != NULL ? &p->next->prev : &l->last) = p->prev;
+    if (p->wait->what.ends_with_key && --l->ends == 0) x->lines_that_end--;
     if (l->first != NULL) return;
     if (l->is_due) due_remove(x, l);
     htab_remove(&x->table, l->hash, &l->key);
@@ -128,6 +132,7 @@ static void join(struct lines *x, struct wait *w, size_t i)
     *p = (struct place){.line = l, .wait = w, .prev = l->last};
     *(l->last != NULL ? &l->last->next : &l->first) = p;
     l->last = p;
+    if (w->what.ends_with_key && l->ends++ == 0) x->lines_that_end++;
 }
 
 /* ---- waits ---- */
@@ -180,9 +185,13 @@ static struct wait *wait_new(struct request *rq, const struct line_command *x)
 
 static enum err reply_served(struct request *rq, const struct wait *w)
 {
+    depends_raise(&rq->depends, w->depends);
+    if (w->error.code != OK) {
+        rq->error = w->error;
+        return rq->error.code;
+    }
     if (w->reply.is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
     buf_append(rq->w->out, w->reply.data, w->reply.len);
-    depends_raise(&rq->depends, w->depends);
     return OK;
 }
 
@@ -241,7 +250,7 @@ static enum err attempt_for(struct lines *x, const struct place *p, bool *is_don
                    (r != ERR_TYPE || what.to.len > 0 || what.ends_with_key);
     if (is_told) {
         buf_clear(&w->reply, SIZE_MAX);
-        resp_error(&writer, &rq.error);
+        w->error = rq.error;
         *is_done = true;
     }
     w->depends = rq.depends;
@@ -309,9 +318,11 @@ bool lines_are_due(const struct env *env)
     return env->lines->due != NULL && !env->lines->is_serving && serving_may_write(env);
 }
 
-size_t lines_count(const struct env *env)
+struct lines_counts lines_counts(const struct env *env)
 {
-    return env->lines->waits;
+    const struct lines *x = env->lines;
+    return (struct lines_counts){
+        .clients = x->waits, .keys = x->table.count, .keys_that_end = x->lines_that_end};
 }
 
 /* The database is flushed: those whose wait ends with their key are told. */

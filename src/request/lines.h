@@ -47,8 +47,12 @@ ERR_MUST_USE enum err lines_run(struct request *rq, const struct line_command *x
 void lines_serve(struct env *env);
 /* Are there some left for whom something may have come? They are served before others' commands. */
 bool lines_are_due(const struct env *env);
-/* Clients in a line, for INFO. */
-size_t lines_count(const struct env *env);
+/* For INFO: clients in a line, keys that there is a line at, and those of them where a wait ends
+ * with the key. */
+struct lines_counts {
+    uint64_t clients, keys, keys_that_end;
+};
+struct lines_counts lines_counts(const struct env *env);
 
 /* Seconds to wait, which may have a fraction; 0 = for ever. The member is in ms. */
 extern const struct argument_kind arg_kind_seconds;

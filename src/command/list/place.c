@@ -243,11 +243,7 @@ static enum err check_lpos(struct request *rq, void *bound)
 {
     struct lpos *a = bound;
     a->has_count = a->count >= 0;
-    if (a->rank == INT64_MIN) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "value is out of range, value must between -9223372036854775807 and "
-                         "9223372036854775807");
-    }
+    if (a->rank == INT64_MIN) return error_set(&rq->error, ERR_SYNTAX, ELEMENTS_NOT_NEGATABLE);
     if (a->rank != 0) return OK;
     return error_set(&rq->error, ERR_SYNTAX,
                      "RANK can't be zero: use 1 to start from the first match, 2 from the second "

@@ -69,6 +69,8 @@ const struct figure figure_list[] = {
     {FIELD("pubsub_clients", listening)},
     {FIELD("watching_clients", watching)},
     LINES("clients_in_timeout_table:0\r\n"),
+    {FIELD("total_blocking_keys", lines.keys)},
+    {FIELD("total_blocking_keys_on_nokey", lines.keys_that_end)},
 
     TITLE("Memory"),
     {FIELD("used_memory", memory.used), .form = SHOWN_SIZE},
@@ -311,7 +313,7 @@ const struct figure figure_list[] = {
     {FIELD("collections_memory", collections_bytes)},
     {FIELD("counted_indexes", counted)},
     {FIELD("counted_memory", counted_bytes)},
-    {FIELD("clients_in_lines", in_lines)},
+    {FIELD("clients_in_lines", lines.clients)},
     {FIELD("cache_bytes", backend.cache_bytes),
      GAUGE(CACHE_BYTES, "tupled_cache_bytes", "Memory of the cache of entries.")},
     {FIELD("cache_entries", backend.cache_entries),

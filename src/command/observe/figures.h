@@ -15,6 +15,7 @@
 #include "index/index.h"
 #include "net/tls.h"
 #include "queue/queue.h"
+#include "request/lines.h"
 #include "request/tracking.h"
 
 #define HEALTH_WORDS 4
@@ -48,7 +49,8 @@ struct figures {
     bool is_health[HEALTH_WORDS], is_loading, is_frozen, has_archive, queues_are_held;
     uint64_t unsynced, expired, expired_ever;
     /* Of collections: spread ones, and memory for their keys; counted indexes; clients in lines. */
-    uint64_t collections, collections_bytes, counted, counted_bytes, in_lines;
+    uint64_t collections, collections_bytes, counted, counted_bytes;
+    struct lines_counts lines;
     const char *archive_status, *archive_error;
     int64_t archive_s, archive_base_s;
     char durable[STAMP_CHARS + 1], archive_version[STAMP_CHARS + 1];

@@ -143,7 +143,7 @@ static void see_data(struct figures *f, const struct env *env)
     f->collections_bytes = bytes;
     f->counted_bytes = collections_counted(db->collections, &counted);
     f->counted = counted;
-    f->in_lines = lines_count(env);
+    f->lines = lines_counts(env);
     backend_stats(engine_backend(db->engine), &f->backend);
     queues_totals(db->queues, &f->queues);
     indexes_totals(db->indexes, &f->indexes);

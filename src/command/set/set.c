@@ -248,7 +248,7 @@ static enum err check_pick(struct request *rq, void *bound)
 }
 ARGUMENTS_WITH(srandmember_arguments, struct elements_pick, "key [count]",
                WITH(.check = check_pick), ARG_KEY(struct elements_pick, key, "key", 0),
-               ARG_INTEGER_OR(struct elements_pick, words.count, "count", -INT64_MAX, INT64_MAX, 1,
+               ARG_INTEGER_OR(struct elements_pick, words.count, "count", INT64_MIN, INT64_MAX, 1,
                               ARG_NOT_INTEGER));
 
 static void reply_members(struct resp_writer *w, const struct element *items, size_t count,

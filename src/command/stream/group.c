@@ -84,13 +84,21 @@ static enum err create_run(struct request *rq)
     return r;
 }
 
+/* As in Redis also "-" and "+", which XGROUP CREATE refuses. */
+static bool is_an_end(struct slice word, struct stream_id *out)
+{
+    bool is_least = slice_eq(word, slice_str("-"));
+    *out = is_least ? (struct stream_id){0} : STREAM_ID_MOST;
+    return is_least || slice_eq(word, slice_str("+"));
+}
+
 static enum err setid_change(struct request *rq, struct view *v, void *arg)
 {
     const struct group_id *a = arg;
     struct collection c;
     struct stream_group g;
     enum err r = open_group(rq, v, a->key, a->group, &c, &g);
-    if (r == OK) r = last_id_of(rq, a, &c, &g.last);
+    if (r == OK && !is_an_end(a->id, &g.last)) r = last_id_of(rq, a, &c, &g.last);
     if (r != OK) return r;
     g.entries_read = a->entries_read;
     group_save(&c, &g);

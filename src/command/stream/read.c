@@ -55,8 +55,10 @@ static enum err xread_check(struct request *rq, void *bound)
         ARG_ONE(struct xread, block_ms, int64_t, "BLOCK", block_kind), .otherwise = -1             \
     }
 ARGUMENTS_WITH(xread_arguments, struct xread,
-               "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
-               WITH(.words_least = 3, .check = xread_check), OPTIONS, STREAMS(KEY_RO | KEY_ACCESS));
+               "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] [id ...]",
+               WITH(.shown = "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]",
+                    .words_least = 3, .check = xread_check),
+               OPTIONS, STREAMS(KEY_RO | KEY_ACCESS));
 ARGUMENTS(group_arguments, struct xread, "group consumer", ARG_WORD(struct xread, group, "group"),
           ARG_WORD(struct xread, consumer, "consumer"), ARG_FIXED(struct xread, is_group, 1));
 static enum err xreadgroup_check(struct request *rq, void *bound)
@@ -70,7 +72,7 @@ static enum err xreadgroup_check(struct request *rq, void *bound)
 
 ARGUMENTS_WITH(xreadgroup_arguments, struct xread,
                "[GROUP group-consumer] [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key "
-               "[key ...] id [id ...]",
+               "[key ...] [id ...]",
                WITH(.shown = "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] "
                              "STREAMS key [key ...] id [id ...]",
                     .words_least = 6, .check = xreadgroup_check),

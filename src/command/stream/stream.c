@@ -319,10 +319,12 @@ STREAM_COMMAND(xrevrange, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 
 /* ---- XSETID ---- */
 
+#define ADDED_LEFT_OUT INT64_MIN
+
 struct xsetid {
     struct slice key;
     struct stream_id last, deleted;
-    int64_t added; /* -1 = not given */
+    int64_t added; /* ADDED_LEFT_OUT = not given */
     bool has_deleted;
 };
 ARGUMENTS(deleted_arguments, struct xsetid, "max-deleted-id",
@@ -331,7 +333,7 @@ ARGUMENTS(deleted_arguments, struct xsetid, "max-deleted-id",
 ARGUMENTS(xsetid_arguments, struct xsetid,
           "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]",
           ARG_KEY(struct xsetid, key, "key", 0), ARG_STREAM_ID(struct xsetid, last, "last-id"),
-          ARG_INTEGER_OR(struct xsetid, added, "ENTRIESADDED", INT64_MIN, INT64_MAX, -1,
+          ARG_INTEGER_OR(struct xsetid, added, "ENTRIESADDED", INT64_MIN, INT64_MAX, ADDED_LEFT_OUT,
                          ARG_NOT_INTEGER),
           ARG_ALSO("MAXDELETEDID", deleted_arguments));
 
@@ -368,7 +370,7 @@ static enum err xsetid_change(struct request *rq, struct view *v, void *arg)
 static enum err xsetid_run(struct request *rq)
 {
     const struct xsetid *a = rq->bound;
-    if (a->added < -1) {
+    if (a->added < 0 && a->added != ADDED_LEFT_OUT) {
         return error_set(&rq->error, ERR_SYNTAX, "entries_added must be positive");
     }
     enum err r = elements_commit(rq, xsetid_change, rq->bound);
