@@ -223,7 +223,7 @@ static void check_part(const struct shape *s, const struct node *spec, const cha
 static void check_key_spec(const struct shape *s, const struct node *spec)
 {
     static const char *const begins[] = {"index", "keyword", "unknown", NULL};
-    static const char *const finds[] = {"range", "unknown", NULL};
+    static const char *const finds[] = {"range", "keynum", "unknown", NULL};
     size_t which = 0;
     assert_int_equal(spec->count, 2 * 3);
     expect_statuses(s, field(s, spec, "flags"),
@@ -241,6 +241,11 @@ static void check_key_spec(const struct shape *s, const struct node *spec)
         number_of(s, inner, "lastkey");
         assert_true(number_of(s, inner, "keystep") > 0);
         number_of(s, inner, "limit");
+    }
+    if (which == 1) {
+        assert_int_equal(number_of(s, inner, "keynumidx"), 0);
+        assert_int_equal(number_of(s, inner, "firstkey"), 1);
+        assert_true(number_of(s, inner, "keystep") > 0);
     }
 }
 

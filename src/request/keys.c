@@ -59,6 +59,8 @@ struct placing {
     size_t count;
     size_t at;             /* words that were passed; SIZE_MAX: not all are in fixed places */
     size_t fixed;          /* those that are, before the first that is not */
+    size_t after;          /* words after the step; SIZE_MAX: not always as many */
+    size_t counted;        /* the word that says how many keys the step has; SIZE_MAX: none does */
     int numbers[KEYS_MAX]; /* of the spec of each key, in the order of the words */
     size_t keys;
 };
@@ -73,7 +75,7 @@ static void add_spec(struct placing *p, struct key_spec s)
 {
     for (size_t i = 0; i < p->count; i++) {
         const struct key_spec *x = &p->specs[i];
-        if (x->place != s.place || s.place == KEYS_FIXED) continue;
+        if (x->place != s.place || s.place == KEYS_FIXED || s.place == KEYS_COUNTED) continue;
         if (s.place == KEYS_KEYWORD && strcmp(x->keyword, s.keyword) != 0) continue;
         number_key(p, i);
         return;
@@ -98,17 +100,23 @@ static void place_key(struct placing *p, const struct step *s, const char *token
     unsigned flags = s->row->flags;
     if ((flags & KEY_USE_KINDS) == 0) flags |= p->command->key_flags;
     flags &= ~(unsigned)(KEY_PREFIX | KEY_START | KEY_END);
-    if (p->at != SIZE_MAX) {
+    bool is_list = s->row->is_list;
+    if (is_list && p->counted != SIZE_MAX) {
+        add_spec(p,
+                 (struct key_spec){
+                     .place = KEYS_COUNTED, .first = (int)p->counted, .step = 1, .flags = flags});
+    } else if (p->at != SIZE_MAX && (!is_list || p->after != SIZE_MAX)) {
         add_spec(p, (struct key_spec){.place = KEYS_FIXED,
                                       .first = (int)p->at,
-                                      .last = s->row->is_list ? -1 : (int)p->at,
+                                      .last = is_list ? -1 - (int)p->after : (int)p->at,
                                       .step = 1,
                                       .flags = flags});
     } else if (token != NULL && !is_repeated) {
         add_spec(p, (struct key_spec){.place = KEYS_KEYWORD,
                                       .keyword = token,
                                       .first = (int)p->fixed,
-                                      .is_multiple = s->row->is_list,
+                                      .is_multiple = is_list,
+                                      .is_half = s->row->is_half,
                                       .flags = flags});
     } else {
         unsigned own = p->command->key_flags; /* of keys among which others may be */
@@ -120,10 +128,12 @@ static void place_key(struct placing *p, const struct step *s, const char *token
 static void place_items(struct placing *p, const struct step *s)
 {
     size_t from = p->count;
+    size_t after = p->after;
     const struct plan *inside = s->inside->plan;
-    place_steps(p, inside->steps, inside->count, NULL, p->at == SIZE_MAX || s->words_each == 0);
+    if (after == SIZE_MAX || s->words_each == 0) p->at = SIZE_MAX;
+    place_steps(p, inside->steps, inside->count, NULL, p->at == SIZE_MAX);
     for (size_t i = from; i < p->count && p->at != SIZE_MAX; i++) {
-        p->specs[i].last = -1;
+        p->specs[i].last = -1 - (int)after;
         p->specs[i].step = (int)s->words_each;
     }
 }
@@ -132,8 +142,9 @@ static void place_step(struct placing *p, const struct step *s, const char *toke
 {
     const char *own = s->token != NULL ? s->token : token;
     size_t before = p->at;
-    bool is_fixed = !s->is_optional && s->token == NULL && !s->is_oneof && before != SIZE_MAX;
     bool is_list = s->row != NULL && s->row->is_list;
+    bool is_there = !s->is_optional || is_list;
+    bool is_fixed = is_there && s->token == NULL && !s->is_oneof && before != SIZE_MAX;
     if (!is_fixed && before != SIZE_MAX) p->fixed = before;
     if (!is_fixed) p->at = SIZE_MAX;
     if (s->row != NULL && s->row->kind->is_key) {
@@ -148,22 +159,51 @@ static void place_step(struct placing *p, const struct step *s, const char *toke
     /* One of several tokens is one word as well. */
     bool is_word = s->is_oneof && !s->is_optional && s->words_min == 1 && before != SIZE_MAX;
     p->at = (is_fixed && !is_list) || is_word ? before + s->words_min : SIZE_MAX;
+    bool is_count = is_fixed && s->row != NULL && s->row->kind == &arg_kind_count;
+    p->counted = is_count ? before : SIZE_MAX;
+}
+
+/* Are they as many words in any call? */
+static bool is_even(const struct step *s)
+{
+    const struct plan *inside = s->inside != NULL ? s->inside->plan : NULL;
+    if (s->is_optional || (s->row != NULL && s->row->is_list)) return false;
+    if (inside != NULL && inside->words_min != inside->words_max) return false;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct step *part = &s->parts[i];
+        if (!is_even(part) || (s->is_oneof && part->words_min != s->parts[0].words_min))
+            return false;
+    }
+    return true;
+}
+
+/* Words of the steps, and of what comes after them; SIZE_MAX: not always as many. */
+static size_t words_of(const struct step *steps, size_t count, size_t after)
+{
+    for (size_t i = 0; i < count && after != SIZE_MAX; i++) {
+        after = is_even(&steps[i]) ? after + steps[i].words_min : SIZE_MAX;
+    }
+    return after;
 }
 
 /* `token` is that of a block, for its first argument. */
 static void place_steps(struct placing *p, const struct step *steps, size_t count,
                         const char *token, bool is_repeated)
 {
+    size_t outer = p->after;
     for (size_t i = 0; i < count; i++) {
+        p->after = words_of(steps + i + 1, count - i - 1, outer);
         place_step(p, &steps[i], token, is_repeated);
         token = NULL;
     }
+    p->after = outer;
 }
 
 static void place_all(struct placing *p, const struct command *c, struct key_spec *specs)
 {
     const struct plan *plan = c->arguments->plan;
-    *p = (struct placing){.command = c, .specs = specs, .at = command_words_before(c)};
+    *p = (struct placing){
+        .command = c, .specs = specs, .at = command_words_before(c), .counted = SIZE_MAX};
     place_steps(p, plan->steps, plan->count, NULL, false);
 }
 

@@ -49,6 +49,7 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
 /* Where keys stand, for COMMAND INFO. */
 enum key_place {
     KEYS_FIXED,   /* first, last, step */
+    KEYS_COUNTED, /* right after word `first`, which says how many */
     KEYS_KEYWORD, /* right after a token */
     KEYS_UNKNOWN, /* ask COMMAND GETKEYS */
 };
@@ -56,7 +57,8 @@ enum key_place {
 struct key_spec {
     enum key_place place;
     const char *keyword;   /* of KEYS_KEYWORD, which stands at word `first` or after it */
-    bool is_multiple;      /* keys up to the end follow the keyword */
+    bool is_multiple;      /* keys up to the end follow the keyword ... */
+    bool is_half;          /* ... or up to the middle of what follows it */
     int first, last, step; /* words of KEYS_FIXED; last below 0: from the end */
     unsigned flags;        /* enum key_flag: of each */
 };

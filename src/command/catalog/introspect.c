@@ -47,13 +47,30 @@ static void reply_number(struct resp_writer *w, const char *name, int value)
     resp_int(w, value);
 }
 
-static void reply_find_range(struct resp_writer *w, int last, int step)
+/* `limit`: of all words, one in so many is looked at. */
+static void reply_find_range(struct resp_writer *w, int last, int step, int limit)
 {
     reply_spec_type(w, "find_keys", "range");
     resp_map(w, 3);
     reply_number(w, "lastkey", last);
     reply_number(w, "keystep", step);
-    reply_number(w, "limit", 0);
+    reply_number(w, "limit", limit);
+}
+
+static void reply_find_counted(struct resp_writer *w, int step)
+{
+    reply_spec_type(w, "find_keys", "keynum");
+    resp_map(w, 3);
+    reply_number(w, "keynumidx", 0);
+    reply_number(w, "firstkey", 1);
+    reply_number(w, "keystep", step);
+}
+
+static void reply_begin_index(struct resp_writer *w, int index)
+{
+    reply_spec_type(w, "begin_search", "index");
+    resp_map(w, 1);
+    reply_number(w, "index", index);
 }
 
 static void reply_key_spec(struct resp_writer *w, const struct key_spec *s)
@@ -62,17 +79,18 @@ static void reply_key_spec(struct resp_writer *w, const struct key_spec *s)
     resp_bulk_str(w, "flags");
     reply_key_flags(w, s->flags, s->place == KEYS_UNKNOWN);
     if (s->place == KEYS_FIXED) {
-        reply_spec_type(w, "begin_search", "index");
-        resp_map(w, 1);
-        reply_number(w, "index", s->first);
-        reply_find_range(w, s->last < 0 ? s->last : s->last - s->first, s->step);
+        reply_begin_index(w, s->first);
+        reply_find_range(w, s->last < 0 ? s->last : s->last - s->first, s->step, 0);
+    } else if (s->place == KEYS_COUNTED) {
+        reply_begin_index(w, s->first);
+        reply_find_counted(w, s->step);
     } else if (s->place == KEYS_KEYWORD) {
         reply_spec_type(w, "begin_search", "keyword");
         resp_map(w, 2);
         resp_bulk_str(w, "keyword");
         resp_bulk_str(w, s->keyword);
         reply_number(w, "startfrom", s->first);
-        reply_find_range(w, s->is_multiple ? -1 : 0, 1);
+        reply_find_range(w, s->is_multiple ? -1 : 0, 1, s->is_half ? 2 : 0);
     } else {
         reply_spec_type(w, "begin_search", "unknown");
         resp_map(w, 0);

@@ -63,11 +63,15 @@ static void write_key_flags(struct buf *out, unsigned flags)
 
 static void write_key_words(struct buf *out, const struct key_spec *s)
 {
-    if (s->first == s->last) {
+    if (s->place == KEYS_COUNTED) {
+        buf_printf(out, "as many words after word %d as it says", s->first);
+    } else if (s->first == s->last) {
         buf_printf(out, "word %d", s->first);
     } else {
         buf_printf(out, "%s words from %d on", s->step == 1 ? "all" : "every second of the",
                    s->first);
+        if (s->last == -2) buf_append_str(out, " but the last");
+        if (s->last < -2) buf_printf(out, " but the last %d", -1 - s->last);
     }
 }
 

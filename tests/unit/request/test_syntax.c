@@ -386,6 +386,52 @@ static void keys_of_a_transaction_are_found(void **state)
     expect_keys("KV.ATOMIC SET a 1 EX", "-a/OWup");
 }
 
+/* As Redis's own specifications of the same commands. */
+static void expect_place(const char *name, size_t i, const struct key_spec *wanted)
+{
+    struct syntax_args args;
+    struct key_spec specs[KEY_SPECS_MAX];
+    command_arguments(find(name), &arena, &args);
+    if (key_specs(find(name), &args, specs) <= i) fail_msg("%s: no specification %zu", name, i);
+    const struct key_spec *got = &specs[i];
+    bool is_good = got->place == wanted->place && got->first == wanted->first &&
+                   got->last == wanted->last && got->step == wanted->step &&
+                   got->is_multiple == wanted->is_multiple && got->is_half == wanted->is_half;
+    if (!is_good) {
+        fail_msg("%s: %d %d %d %d", name, (int)got->place, got->first, got->last, got->step);
+    }
+}
+
+static void words_that_are_no_keys_are_left_out(void **state)
+{
+    static const char *const counted[] = {"lmpop", "zmpop", "zunion", "sintercard", "zintercard"};
+    static const char *const before_last[] = {"blpop", "brpop", "bzpopmin", "json.mget"};
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
+        expect_place(counted[i], 0,
+                     &(struct key_spec){.place = KEYS_COUNTED, .first = 1, .step = 1});
+        assert_true(keys_are_movable(find(counted[i])));
+    }
+    for (size_t i = 0; i < sizeof before_last / sizeof before_last[0]; i++) {
+        expect_place(before_last[i], 0,
+                     &(struct key_spec){.place = KEYS_FIXED, .first = 1, .last = -2, .step = 1});
+    }
+    expect_place("blmpop", 0, &(struct key_spec){.place = KEYS_COUNTED, .first = 2, .step = 1});
+    expect_place("eval", 0, &(struct key_spec){.place = KEYS_COUNTED, .first = 2, .step = 1});
+    expect_place("zunionstore", 0,
+                 &(struct key_spec){.place = KEYS_FIXED, .first = 1, .last = 1, .step = 1});
+    expect_place("zunionstore", 1,
+                 &(struct key_spec){.place = KEYS_COUNTED, .first = 2, .step = 1});
+    expect_place("pfmerge", 1,
+                 &(struct key_spec){.place = KEYS_FIXED, .first = 2, .last = -1, .step = 1});
+    expect_place("mset", 0,
+                 &(struct key_spec){.place = KEYS_FIXED, .first = 1, .last = -1, .step = 2});
+    expect_place("xread", 0,
+                 &(struct key_spec){
+                     .place = KEYS_KEYWORD, .first = 1, .is_multiple = true, .is_half = true});
+    assert_false(keys_are_movable(find("pfmerge")));
+    assert_false(keys_are_movable(find("blpop")));
+}
+
 static void key_specifications_say_where_keys_are(void **state)
 {
     struct syntax_args args;
@@ -425,6 +471,7 @@ int main(void)
         TEST(keys_of_ranges_are_found),
         TEST(keys_of_a_transaction_are_found),
         TEST(key_specifications_say_where_keys_are),
+        TEST(words_that_are_no_keys_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
