@@ -748,6 +748,23 @@ static void flags_of_other_servers_are_taken(void **state)
     expect(c, "+OK", "FUNCTION FLUSH");
 }
 
+/* What Redis's own scripts may use. */
+static void what_redis_takes_is_taken(void **state)
+{
+    /* As many words as Lua's stack holds. */
+    eval(":7999", "local a = {} for i = 1, 7999 do a[i] = i end "
+                  "return redis.call('rpush', 'l', unpack(a))");
+    eval("7999", "return redis.call('lindex', 'l', -1)");
+    eval("[1]", "cjson.encode_keep_buffer(false) return cjson.encode({1})");
+    eval(":0", "return redis.call('wait', 1, 0)");
+    expect(c, "lib", "FUNCTION LOAD %s",
+           "#!LUA name=lib\nredis.register_function('one', function() return 1 end)");
+    expect(c, ":1", "FCALL one 0");
+    eval(":1", "#!Lua\nreturn 1");
+    expect(c, "-ERR Engine 'Luau' not found", "FUNCTION LOAD %s", "#!Luau name=x\nreturn 1");
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 #define LIBRARY                                                                                    \
@@ -912,6 +929,7 @@ int main(void)
         TEST(known_faults_do_not_end_the_server),
         TEST(lines_of_scripts_are_limited),
         TEST(flags_of_other_servers_are_taken),
+        TEST(what_redis_takes_is_taken),
         TEST(functions_are_kept_and_run),
         TEST(libraries_are_dumped_and_restored),
         TEST(a_library_is_whole_after_it_has_left_memory),

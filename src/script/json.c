@@ -21,8 +21,9 @@
 static const char *const names[] = {"encode", "decode", "null", "_NAME", "_VERSION", NULL};
 /* They change how all scripts encode: a script that calls one has the state for itself. Depths are
  * not among them: what is nested is read and written by functions in C that call themselves. */
-static const char *const settings[] = {"encode_sparse_array", "encode_number_precision",
-                                       "encode_invalid_numbers", "decode_invalid_numbers", NULL};
+static const char *const settings[] = {"encode_sparse_array",    "encode_number_precision",
+                                       "encode_invalid_numbers", "decode_invalid_numbers",
+                                       "encode_keep_buffer",     NULL};
 
 #define DEPTH_MAX 1000
 /* What is around a value: a comma or a colon, brackets or quotes. */

@@ -78,6 +78,7 @@ static void call(lua_State *lua)
         if (s->stop == STOP_NOT) s->stop = STOP_ASKED;
         sandbox_check(lua);
     }
+    lua_settop(lua, 0); /* there may be no room beside the words */
     reply_push(lua, reply);
 }
 

@@ -34,7 +34,7 @@ static bool is_allowed(const struct command *command)
     if (strcmp(command->group, "scripting") == 0) return false;
     if ((command->flags & CMD_CONNECTION) == 0) return true;
     return strcmp(command->name, "ping") == 0 || strcmp(command->name, "echo") == 0 ||
-           strcmp(command->name, "select") == 0;
+           strcmp(command->name, "select") == 0 || strcmp(command->name, "wait") == 0;
 }
 
 /* What is not there: a command, or a subcommand of one that is. */
