@@ -34,7 +34,7 @@ check "the installed server is the one that was built" cmp "$to/opt/tupled/bin/t
 # starts <settings>: until it says that it is ready.
 starts() {
     local tries
-    "$to/opt/tupled/bin/tupled" "$1" --port 0 --dir "$scratch/data" >"$scratch/log" 2>&1 &
+    "$to/opt/tupled/bin/tupled" "$1" --port 0 --http-port 0 --dir "$scratch/data" >"$scratch/log" 2>&1 &
     server=$!
     for ((tries = 0; tries < 2000; tries++)); do
         grep -q 'ready to accept connections on 127.0.0.1' "$scratch/log" && return 0
