@@ -211,7 +211,7 @@ struct backend_count {
 struct backend_stats {
     uint64_t version, durable, applied;
     uint64_t journal_bytes, journal_segments, journal_syncs, journal_sync_us, journal_batches,
-        journal_ahead, journal_own_syncs;
+        journal_ahead, journal_own_syncs, journal_direct_syncs;
     uint64_t journal_written_bytes, journal_unsynced_bytes; /* as struct journal_stats has them */
     const struct histogram *journal_sync_times;             /* likewise */
     uint64_t memtable_bytes, memtable_entries, frozen_memtables, applies, apply_us, apply_rows;

@@ -92,6 +92,7 @@ struct journal_read {
 struct journal_stats {
     uint64_t bytes, segments, syncs, sync_us, batches;
     uint64_t own_syncs;      /* that `submit` did itself */
+    uint64_t direct_syncs;   /* past the page cache */
     uint64_t ahead;          /* appends that were sent before the one before them was done */
     uint64_t written_bytes;  /* of transactions, since the start */
     uint64_t unsynced_bytes; /* of transactions that were appended and are not synced yet */

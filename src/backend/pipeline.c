@@ -286,6 +286,7 @@ static void add_journal(struct journal *journal, struct backend_stats *out)
     out->journal_batches = j.batches;
     out->journal_ahead = j.ahead;
     out->journal_own_syncs = j.own_syncs;
+    out->journal_direct_syncs = j.direct_syncs;
     out->journal_written_bytes = j.written_bytes;
     out->journal_unsynced_bytes = j.unsynced_bytes;
     out->journal_sync_times = j.sync_times;

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -149,6 +150,55 @@ enum err file_sync(struct file *f, struct error *e)
     if (delay_ms > 0) usleep(delay_ms * 1000);
     if (fdatasync(f->fd) != 0) return file_error(e, "sync", f->path, errno);
     const struct file_observer *observer = host_mine->files;
+    if (observer != NULL) observer->after_sync(observer->arg, f->path);
+    return OK;
+}
+
+bool file_open_direct(struct file *f, const char *path)
+{
+    struct error ignored;
+    size_t len = strlen(path) + 1;
+    f->fd = -1;
+    f->path = NULL;
+    int fd = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
+    if (fd < 0 || file_note(&fd, path, &ignored) != OK) return false;
+    f->fd = fd;
+    f->path = memcpy(mem_alloc(len), path, len);
+    return true;
+}
+
+/* False: *code says why. */
+static bool write_blocks(int fd, uint64_t offset, struct slice blocks, int *code)
+{
+    while (blocks.len > 0) {
+        struct iovec part = {.iov_base = bytes_unconst(blocks.data), .iov_len = blocks.len};
+        ssize_t n = pwritev2(fd, &part, 1, (off_t)offset, RWF_DSYNC);
+        if (n < 0 && errno == EINTR) continue;
+        *code = n < 0 ? errno : EINVAL;
+        if (n < 0 || n % FILE_BLOCK_BYTES != 0) return false;
+        blocks = slice_of(blocks.data + n, blocks.len - (size_t)n);
+        offset += (uint64_t)n;
+    }
+    return true;
+}
+
+enum err file_write_direct(struct file *f, uint64_t offset, struct slice blocks, bool *is_refused,
+                           struct error *e)
+{
+    const struct file_observer *observer = host_mine->files;
+    unsigned delay_ms = fault_sync_delay_ms();
+    int code = 0;
+    *is_refused = false;
+    INVARIANT(offset % FILE_BLOCK_BYTES == 0 && blocks.len % FILE_BLOCK_BYTES == 0);
+    INVARIANT((uintptr_t)blocks.data % FILE_BLOCK_BYTES == 0);
+    if (fault_hit("file.write")) return file_error(e, "write", f->path, EIO);
+    if (observer != NULL) observer->before_write(observer->arg, f->path, offset, blocks);
+    if (delay_ms > 0) usleep(delay_ms * 1000);
+    if (!write_blocks(f->fd, offset, blocks, &code)) {
+        *is_refused = code == EINVAL || code == EOPNOTSUPP || code == ENOSYS;
+        return *is_refused ? OK : file_error(e, "write", f->path, code);
+    }
+    if (fault_hit("file.sync")) return file_error(e, "sync", f->path, EIO);
     if (observer != NULL) observer->after_sync(observer->arg, f->path);
     return OK;
 }

@@ -35,6 +35,17 @@ ERR_MUST_USE enum err file_reserve(struct file *f, uint64_t bytes, struct error 
 void file_flush_range(struct file *f, uint64_t offset, uint64_t bytes);
 /* fdatasync. */
 ERR_MUST_USE enum err file_sync(struct file *f, struct error *e);
+
+/* Offset, length and address of what file_write_direct gets are multiples of it. */
+#define FILE_BLOCK_BYTES 4096
+/* A file that exists, once more, for file_write_direct. False: the file system takes no writes past
+ * the page cache (O_DIRECT), or it cannot be opened. */
+bool file_open_direct(struct file *f, const char *path);
+/* Writes blocks that were written before, past the page cache: they are durable when it returns
+ * (RWF_DSYNC). Nothing of the file may be written and unsynced. *is_refused: the file system takes
+ * none, and what was written of them is not known: they are to be written and synced again. */
+ERR_MUST_USE enum err file_write_direct(struct file *f, uint64_t offset, struct slice blocks,
+                                        bool *is_refused, struct error *e);
 ERR_MUST_USE enum err file_truncate(struct file *f, uint64_t bytes, struct error *e);
 
 /* A file that is in memory only and has these bytes; programs that this process becomes inherit it,

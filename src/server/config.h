@@ -127,6 +127,7 @@ struct config {
     int64_t cache_bytes;
     int64_t store_cache_bytes;
     uint64_t journal_segment_bytes;
+    enum config_switch journal_direct;
     uint64_t changes_retention_age_s;
     uint64_t changes_retention_bytes;
 

@@ -205,6 +205,8 @@ static const struct setting settings[] = {
      "memory for the pages of the store, over all its connections"},
     {"journal-segment-size", SETTING_SIZE, AT(journal_segment_bytes), "96mb", 4 * MB, 4 * GB, NULL,
      FIXED, "largest size of a journal file, reserved on the disk before it is used"},
+    {"journal-direct", SETTING_WORD, AT(journal_direct), "yes", 0, 0, switch_words, FIXED,
+     "write the journal past the page cache where the file system takes it"},
     {"changes-retention-age", SETTING_NUMBER, AT(changes_retention_age_s), "86400", 0, NUMBER_MAX,
      NULL, MUTABLE, "seconds that the change feed reaches back"},
     {"changes-retention-size", SETTING_SIZE, AT(changes_retention_bytes), "1gb", 0, SIZE_MAX_ANY,

@@ -198,6 +198,7 @@ static void read_test_environment(struct server *s)
     s->ticket_ms = (int64_t)test_number("TUPLED_TEST_TICKET_MS");
     s->format = (int64_t)test_number("TUPLED_TEST_FORMAT");
     s->io_threads = (unsigned)test_number("TUPLED_TEST_IO_THREADS");
+    s->is_journal_buffered = test_number("TUPLED_TEST_BUFFERED") == 1;
     s->late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
     unsigned sync_delay_ms = test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync");
     fault_set_sync_delay_ms(sync_delay_ms);

@@ -59,6 +59,7 @@ static struct local_options settings_local(const struct server *s)
         .store_cache_bytes = memory_sizes(s).store_cache,
         .archive_dir = c->archive_dir,
         .archive_ms = (int64_t)c->archive_interval_s * 1000,
+        .is_journal_buffered = c->journal_direct == CONFIG_NO || s->is_journal_buffered,
         .short_sync_us = s->short_sync_us,
     };
 }

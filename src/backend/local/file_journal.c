@@ -13,7 +13,8 @@
 #define SHORT_SYNC_US 300
 #define SHORT_SYNCS 64
 #define OWN_BYTES (64 * 1024) /* of a batch that the loop writes */
-#define SEGMENT_MARGIN 4096   /* room kept in a segment for the last durable mark */
+#define READERS_STAY_US 2000000
+#define SEGMENT_MARGIN 4096 /* room kept in a segment for the last durable mark */
 
 /* ---- filling and sealing ---- */
 
@@ -127,13 +128,34 @@ static enum err journal_reserve(struct journal *journal, size_t bytes, struct er
 
 /* ---- the journal thread ---- */
 
+/* All batches at once, past the page cache. *is_done false, with OK: they are to be written
+ * otherwise. */
+static enum err write_direct(struct write_job *w, bool *is_done)
+{
+    const struct sealed_batch *first = w->batches;
+    struct direct *d = w->journal->direct;
+    size_t bytes = 0;
+    *is_done = false;
+    if (first == NULL || !w->may_be_direct || w->unsynced != NULL) return OK;
+    for (const struct sealed_batch *b = first; b != NULL; b = b->next) {
+        if (b->segment != first->segment) return OK;
+        bytes += b->base.bytes.len - b->header_at;
+    }
+    struct segment *s = first->segment;
+    if (!direct_begin(d, &s->file, s->id.number, first->offset, bytes, s->bytes)) return OK;
+    for (const struct sealed_batch *b = first; b != NULL; b = b->next) {
+        direct_add(d,
+                   slice_of(b->base.bytes.data + b->header_at, b->base.bytes.len - b->header_at));
+    }
+    return direct_end(d, is_done, &w->error);
+}
+
 /* Moving on to the next segment syncs the one left behind, whatever the durability: so at most one
  * has unsynced bytes, and a later sync of that one covers all. */
 static enum err write_batches(struct write_job *w)
 {
     enum err r = OK;
     for (struct sealed_batch *b = w->batches; b != NULL && r == OK; b = b->next) {
-        batch_seal(b->base.bytes.data + JOURNAL_HEADER_BYTES, &b->header, &b->segment->id);
         if (w->unsynced != NULL && w->unsynced != b->segment) {
             r = file_sync(&w->unsynced->file, &w->error);
         }
@@ -153,7 +175,11 @@ static void write_run(struct job *job)
 {
     struct write_job *w = (struct write_job *)job;
     int64_t begin_us = clock_mono_us();
-    w->result = write_batches(w);
+    for (struct sealed_batch *b = w->batches; b != NULL; b = b->next) {
+        batch_seal(b->base.bytes.data + JOURNAL_HEADER_BYTES, &b->header, &b->segment->id);
+    }
+    w->result = write_direct(w, &w->was_direct);
+    if (w->result == OK && !w->was_direct) w->result = write_batches(w);
     w->sync_us = clock_mono_us() - begin_us;
 }
 
@@ -220,6 +246,7 @@ static void write_done(struct job *job)
         j->synced_bytes = j->written_bytes;
         j->synced_us = clock_mono_us();
         j->syncs++;
+        j->direct_syncs += w->was_direct;
         j->sync_us += (uint64_t)w->sync_us;
         histogram_add(&j->sync_times, w->sync_us);
         j->short_syncs = w->sync_us <= j->options.short_sync_us ? j->short_syncs + 1 : 0;
@@ -238,12 +265,19 @@ static bool is_short(const struct file_journal *j)
     return is_small && j->job.wants_sync && j->short_syncs >= SHORT_SYNCS;
 }
 
+/* Who reads the newest history finds it in the page cache, if it is written there. */
+static bool is_being_read(const struct file_journal *j)
+{
+    return j->current_read_us != 0 && clock_mono_us() - j->current_read_us < READERS_STAY_US;
+}
+
 static void journal_start_job(struct file_journal *j, bool wants_sync)
 {
     j->job.batches = j->sealed;
     j->sealed = NULL;
     j->sealed_end = &j->sealed;
     j->job.wants_sync = wants_sync;
+    j->job.may_be_direct = wants_sync && j->direct != NULL && !is_being_read(j);
     j->base.is_busy = true;
     j->wants_sync = false;
     if (!j->base.may_block || !is_short(j)) {
@@ -332,6 +366,7 @@ static void journal_stats(const struct journal *journal, struct journal_stats *o
         .segments = j->retained_count + 1 + j->spare_count,
         .syncs = j->syncs,
         .own_syncs = j->own_syncs,
+        .direct_syncs = j->direct_syncs,
         .sync_us = j->sync_us,
         .batches = j->batches,
     };
@@ -391,6 +426,7 @@ static void journal_free(struct file_journal *j)
     batches_free(j->sealed);
     batches_free(j->unused);
     batches_free(j->job.batches);
+    direct_free(j->direct);
     places_free(j->places);
     patch_log_free(j->base.patches);
     file_unlock(j->options.lock_fd);
@@ -466,6 +502,7 @@ struct journal *file_journal_new(const struct file_journal_options *options)
     j->retained_end = &j->retained;
     j->sealed_end = &j->sealed;
     j->job = (struct write_job){.job = {.run = write_run, .done = write_done}, .journal = j};
+    if (!options->is_buffered) j->direct = direct_new();
     j->places = places_new();
     j->base.patches = patch_log_new();
     return &j->base;

@@ -2,7 +2,10 @@
  * When the journal thread is free the batch that was filled is sealed and handed over: written,
  * synced, acknowledged, while the next one fills.
  *
- *   append -> filling -> sealed -> [journal thread: checksum, write, fdatasync] -> acknowledged
+ *   append -> filling -> sealed -> [journal thread: checksum, write, sync] -> acknowledged
+ *
+ * Write and sync are one system call where the file system takes writes past the page cache
+ * (direct.h) and no reader of history follows closely; else a write and an fdatasync.
  *
  * While syncs are short, and the owner says that it may block, the loop does the part of the thread
  * itself: the two wake-ups are most of what such a write costs.
@@ -36,6 +39,7 @@ struct file_journal_options {
     uint64_t segment_bytes;
     enum durability durability;
     unsigned interval_ms;     /* DURABILITY_INTERVAL */
+    bool is_buffered;         /* nothing is written past the page cache (direct.h) */
     int64_t short_sync_us;    /* no longer is one that the loop can do; 0 = as usual */
     int64_t retention_ms;     /* segments younger than this are kept ... */
     uint64_t retention_bytes; /* ... as long as together they are smaller than this */

@@ -6,6 +6,7 @@
 #define BACKEND_LOCAL_FILE_JOURNAL_INT_H
 
 #include "backend/local/archive.h"
+#include "backend/local/direct.h"
 #include "backend/local/file_journal.h"
 #include "backend/worker.h"
 #include "base/file.h"
@@ -62,6 +63,8 @@ struct write_job {
     struct sealed_batch *batches;
     struct segment *unsynced; /* written to since its last sync; at most one, see write_batches */
     bool wants_sync;
+    bool may_be_direct; /* past the page cache */
+    bool was_direct;
     int64_t sync_us;
     enum err result;
     struct error error;
@@ -97,6 +100,8 @@ struct file_journal {
     struct sealed_batch **sealed_end;
     struct sealed_batch *unused;
     struct write_job job;
+    struct direct *direct;    /* of the job; owned; NULL = writes go through the page cache */
+    int64_t current_read_us;  /* monotonic: history was read in the current segment; 0 = never */
     struct segment *unsynced; /* job.unsynced when the last job ended: the loop's copy */
     uint64_t version_written; /* in the file, synced or not */
     uint64_t version_marked;  /* highest durable version that a batch on disk names */
@@ -109,8 +114,9 @@ struct file_journal {
     bool wants_sync;
     struct error prepare_error;
     uint64_t syncs, sync_us, batches;
-    uint64_t own_syncs;   /* that the loop did */
-    unsigned short_syncs; /* in a row */
+    uint64_t own_syncs;    /* that the loop did */
+    uint64_t direct_syncs; /* past the page cache */
+    unsigned short_syncs;  /* in a row */
     /* Bytes of transactions since the start. */
     uint64_t sealed_bytes, written_bytes, synced_bytes;
     struct histogram sync_times;

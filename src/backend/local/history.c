@@ -18,6 +18,7 @@
  * is no more (a tail lost under a weak durability, or what a restored backup undid): ERR_STALE.
  */
 #include "backend/local/file_journal_int.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -299,6 +300,7 @@ bool history_begin(struct journal *journal, struct journal_read *r)
     r->is_damaged = false;
     k->pin = pin;
     k->file.fd = -1;
+    if (pin.segment == j->current) j->current_read_us = clock_mono_us();
     k->batches.chunk_bytes = CHUNK_BYTES_MIN;
     patch_values_init(&k->values);
     r->whole = whole;

@@ -43,6 +43,7 @@ static struct file_journal_options journal_options(const struct local_options *o
                                          .segment_bytes = o->segment_bytes,
                                          .durability = o->durability,
                                          .interval_ms = o->interval_ms,
+                                         .is_buffered = o->is_journal_buffered,
                                          .short_sync_us = o->short_sync_us,
                                          .retention_ms = o->retention_ms,
                                          .retention_bytes = o->retention_bytes,

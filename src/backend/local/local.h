@@ -27,6 +27,7 @@ struct local_options {
     uint64_t flush_rows;             /* sqlite_store.h; 0 = as usual */
     const char *archive_dir;         /* archive.h; copied; NULL or "" = there is none */
     int64_t archive_ms;              /* no commit waits longer for its place in the archive */
+    bool is_journal_buffered;        /* file_journal.h: is_buffered */
     int64_t short_sync_us;           /* file_journal.h; 0 = as usual */
 };
 

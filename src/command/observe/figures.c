@@ -257,6 +257,7 @@ const struct figure figure_list[] = {
     {FIELD("journal_syncs", backend.journal_syncs)},
     {FIELD("journal_sync_usec", backend.journal_sync_us)},
     {FIELD("journal_syncs_by_loop", backend.journal_own_syncs)},
+    {FIELD("journal_syncs_direct", backend.journal_direct_syncs)},
     {FIELD("journal_ahead", backend.journal_ahead)},
     {FIELD("journal_disk_full", backend.is_disk_full)},
     {FIELD("transaction_time_ahead_ms", backend.time_ahead_ms), .form = SHOWN_MS,
