@@ -13,7 +13,7 @@ fi
 export NODE_BIN=$PWD/build/asan/tupled
 export TUPLED_TEST_ANY_TLS_PORT=1
 make_certificates
-options=(--lease 5000 --postgresql-durability provider --leader-wait 10000 --tls-port 0
+options=(--lease 5000 --postgresql-durability provider --leader-wait 50000 --tls-port 0
     --tls-cert-file "$scratch/server.crt" --tls-key-file "$scratch/server.key" --tls-ca-cert-file "$scratch/ca.crt")
 
 tls_port() {
@@ -47,7 +47,7 @@ grep -q 'GET: ' "$scratch/many" || tail -n 3 "$scratch/many"
 
 same "a node without TLS is refused" "NOAUTH nodes connect under TLS here: set tls-cluster at that node too" \
     "$(node 1 KV.LINK BEGIN "$zeros")"
-node_start 3 "${options[@]}"
+node_start 3 "${options[@]}" --leader-wait 2000
 node_says 3 'standing by: node1/.* leads'
 node_listens 3
 check "... and tells its clients" grep -q '^TRYAGAIN no leader' <(node 3 GET a)
@@ -67,7 +67,7 @@ port_take between
         >"$scratch/back" 2>"$scratch/s_server") &
 man=$!
 pg_sql "UPDATE tupled_leader SET address = '127.0.0.1:$between'" >/dev/null
-node_start 1 "${options[@]}" --tls-cluster yes
+node_start 1 "${options[@]}" --tls-cluster yes --leader-wait 2000
 node_says 1 'standing by: node2/.* leads'
 node_listens 1
 check "nobody can stand between two nodes" grep -q 'it does not know the secret of this engine' <(node 1 GET a)

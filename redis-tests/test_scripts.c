@@ -760,7 +760,7 @@ static void what_redis_takes_is_taken(void **state)
     expect(c, "lib", "FUNCTION LOAD %s",
            "#!LUA name=lib\nredis.register_function('one', function() return 1 end)");
     expect(c, ":1", "FCALL one 0");
-    eval(":1", "#!Lua\nreturn 1");
+    eval("-ERR Unexpected engine in script shebang: #!Lua", "#!Lua\nreturn 1");
     expect(c, "-ERR Engine 'Luau' not found", "FUNCTION LOAD %s", "#!Luau name=x\nreturn 1");
     expect(c, "+OK", "FUNCTION FLUSH");
 }

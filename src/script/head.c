@@ -60,7 +60,10 @@ enum err script_head_read(struct slice code, bool takes_name, struct script_head
     out->code_at = line.len;
     if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
     struct slice engine = take_until(&line, ' ');
-    if (!slice_is_word(engine, "#!LUA")) {
+    /* As in Redis a library's may be in any case. */
+    bool is_known = takes_name ? slice_is_word(engine, "#!LUA")
+                               : slice_eq(engine, slice_str("#!lua"));
+    if (!is_known) {
         if (takes_name) {
             return error_set(e, ERR_SYNTAX, "Engine '%.*s' not found",
                              (int)(engine.len < 66 ? engine.len - 2 : 64),

@@ -98,6 +98,7 @@ static void another_language_is_refused(void **state)
     refused("#!js name=a\n", true, "Engine 'js' not found");
     refused("#!\n", true, "Engine '' not found");
     refused("#!luau\n", false, "Unexpected engine in script shebang: #!luau");
+    assert_int_equal(read_head("#!Lua name=a\n", true).code_at, 12);
     refused("#!Lua\n", false, "Unexpected engine in script shebang: #!Lua");
 }
 
