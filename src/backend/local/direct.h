@@ -1,6 +1,6 @@
-/* direct: batches of the journal on their way to the disk past the page cache (O_DIRECT), written and
- * synced by one system call (RWF_DSYNC) where a write and an fdatasync are two, and the kernel
- * copies and looks up pages.
+/* direct: batches of the journal on their way to the disk past the page cache (O_DIRECT): written
+ * and synced by one system call (RWF_DSYNC), where a write and an fdatasync are two, and where the
+ * kernel copies and looks up pages.
  *
  * The disk gets whole blocks. The one that a batch begins in holds the end of what was written
  * before, and is written again with the same bytes at its beginning: if power fails, each of its
