@@ -88,7 +88,8 @@ static enum err create_run(struct request *rq)
 static bool is_an_end(struct slice word, struct stream_id *out)
 {
     bool is_least = slice_eq(word, slice_str("-"));
-    *out = is_least ? (struct stream_id){0} : STREAM_ID_MOST;
+    *out = STREAM_ID_MOST;
+    if (is_least) *out = (struct stream_id){0};
     return is_least || slice_eq(word, slice_str("+"));
 }
 
