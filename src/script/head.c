@@ -37,6 +37,19 @@ static struct slice take_until(struct slice *text, char end)
     return part;
 }
 
+/* As Redis it may be in quotes. */
+static enum err read_name(struct slice word, struct script_head *out, struct error *e)
+{
+    bool is_quoted = word.len > 1 && (word.data[0] == '"' || word.data[0] == '\'') &&
+                     word.data[word.len - 1] == word.data[0];
+    if (out->name.data != NULL) {
+        return error_set(e, ERR_SYNTAX,
+                         "Invalid metadata value, name argument was given multiple times");
+    }
+    out->name = is_quoted ? slice_of(word.data + 1, word.len - 2) : word;
+    return OK;
+}
+
 static enum err read_flags(struct slice words, unsigned *flags, struct error *e)
 {
     while (words.len > 0) {
@@ -79,7 +92,7 @@ enum err script_head_read(struct slice code, bool takes_name, struct script_head
         if (slice_has_prefix(word, slice_str("flags="))) {
             r = read_flags(slice_of(word.data + 6, word.len - 6), &out->flags, e);
         } else if (takes_name && slice_has_prefix(word, slice_str("name="))) {
-            out->name = slice_of(word.data + 5, word.len - 5);
+            r = read_name(slice_of(word.data + 5, word.len - 5), out, e);
         } else {
             r = error_set(e, ERR_SYNTAX,
                           takes_name ? "Invalid metadata value given: %.*s"

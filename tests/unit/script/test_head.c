@@ -89,6 +89,11 @@ static void a_library_has_a_name(void **state)
     assert_int_equal(h.name.len, 0);
     assert_null(read_head("#!lua\n", true).name.data);
     assert_true(slice_eq(read_head("#!lua name=a\r\n", true).name, slice_str("a")));
+    assert_true(slice_eq(read_head("#!lua name=\"a\n", true).name, slice_str("\"a")));
+    assert_true(slice_eq(read_head("#!lua name=\"a\"\n", true).name, slice_str("a")));
+    assert_true(slice_eq(read_head("#!lua name='a'\n", true).name, slice_str("a")));
+    refused("#!lua name=a name=a\n", true,
+            "Invalid metadata value, name argument was given multiple times");
     refused("#!lua name=a\n", false, "Unknown lua shebang option: name=a");
     refused("#!lua nam=a\n", true, "Invalid metadata value given: nam=a");
 }
