@@ -23,14 +23,19 @@ static int start(void **state)
     return 0;
 }
 
-static void add_many(const char *key, int count)
+static void add_from(const char *key, int from, int upto)
 {
-    for (int i = 1; i <= count; i++) say(c, "XADD %s %d-0 n %d", key, i, i);
-    for (int i = 1; i <= count; i++) {
+    for (int i = from; i <= upto; i++) say(c, "XADD %s %d-0 n %d", key, i, i);
+    for (int i = from; i <= upto; i++) {
         char id[32];
         snprintf(id, sizeof id, "%d-0", i);
         expect_next(c, id);
     }
+}
+
+static void add_many(const char *key, int count)
+{
+    add_from(key, 1, count);
 }
 
 /* ---- waiting ---- */
@@ -172,6 +177,20 @@ static void a_trim_removes_what_it_says(void **state)
     expect(c, "[[1611-0 [n 1611]]]", "XRANGE s - + COUNT 1");
     expect(c, "3001-0", "XADD s MAXLEN 2 3001-0 n 3001");
     expect(c, "[[3000-0 [n 3000]] [3001-0 [n 3001]]]", "XRANGE s - +");
+}
+
+static void a_trim_that_is_too_much_says_how(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 41; i++) add_from("s", i * 5000 + 1, i * 5000 + 5000);
+    expect(c, "-LIMIT more than 100000 entries go, and more stay: trim in steps, by ~ and LIMIT *",
+           "XTRIM s MAXLEN 102000");
+    expect(c, "-LIMIT more than 100000 entries go*", "XTRIM s MINID 103000");
+    expect(c, ":205000", "XLEN s");
+    expect(c, ":50000", "XTRIM s MAXLEN ~ 102000 LIMIT 50000");
+    expect(c, ":50000", "XTRIM s MINID ~ 103000 LIMIT 50000");
+    expect(c, ":3000", "XTRIM s MAXLEN 102000");
+    expect(c, "[[103001-0 *]]", "XRANGE s - + COUNT 1");
 }
 
 /* More than is told in one turn. */
@@ -615,6 +634,7 @@ int main(void)
         TEST(ids_do_not_come_back),
         TEST(what_is_added_after_a_trim_stays),
         TEST(a_trim_removes_what_it_says),
+        TEST(a_trim_that_is_too_much_says_how),
         TEST(a_long_range_is_whole),
         TEST(what_is_pending_outlives_a_kill),
         TEST(claiming_goes_on_where_it_ended),

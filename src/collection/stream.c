@@ -130,8 +130,8 @@ struct cut {
 static enum err too_long(struct error *e)
 {
     return error_set(e, ERR_LIMIT,
-                     "more than %d entries to walk over; remove or keep fewer in one command",
-                     COLLECTION_ROWS_MAX);
+                     "more than %d entries go, and more stay: trim in steps, by ~ and LIMIT %d",
+                     COLLECTION_ROWS_MAX, COLLECTION_ROWS_MAX / 2);
 }
 
 /* Over the entries that go, up to `most` of them, or up to t->from. */
@@ -154,7 +154,7 @@ static enum err cut_from_front(struct collection *c, const struct stream_trim *t
             cut->next = id;
             break;
         }
-        if (cut->count == COLLECTION_ROWS_MAX) r = too_long(e);
+        if (cut->count == COLLECTION_ROWS_MAX) r = ERR_LIMIT;
         cut->count++;
         cut->bytes += x.value.len;
     }
@@ -181,7 +181,7 @@ static enum err cut_from_end(struct collection *c, const struct stream_trim *t, 
         struct element x;
         r = element_walk_next(&w, &x, &is_end, e);
         if (r != OK || is_end) break;
-        if (kept == COLLECTION_ROWS_MAX) r = too_long(e);
+        if (kept == COLLECTION_ROWS_MAX) r = ERR_LIMIT;
         kept++;
         bytes += x.value.len;
         cut->has_next = true;
@@ -266,6 +266,7 @@ enum err stream_trim(struct collection *c, const struct stream_trim *t, uint64_t
     *removed = 0;
     if (c->head.count == 0) return OK;
     enum err r = find_cut(c, t, &cut, e);
+    if (r == ERR_LIMIT) return too_long(e);
     if (r != OK || cut.count == 0 || (t->is_rough && cut.count < STREAM_ROUGH)) return r;
     r = remove_rows(c, &cut, e);
     c->head.count -= cut.count;
