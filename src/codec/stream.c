@@ -54,13 +54,20 @@ size_t stream_id_write(struct stream_id id, char to[STREAM_ID_TEXT])
     return len;
 }
 
+/* As Redis with zeros before it. */
+static bool read_number(struct slice text, uint64_t *out)
+{
+    while (text.len > 1 && text.data[0] == '0') text = slice_of(text.data + 1, text.len - 1);
+    return slice_to_u64(text, out);
+}
+
 bool stream_id_read(struct slice text, uint64_t seq, struct stream_id *out)
 {
     const uint8_t *dash = text.len > 0 ? memchr(text.data, '-', text.len) : NULL;
     size_t len = dash != NULL ? (size_t)(dash - text.data) : text.len;
     *out = (struct stream_id){.seq = seq};
-    if (!slice_to_u64(slice_of(text.data, len), &out->ms)) return false;
-    return dash == NULL || slice_to_u64(slice_of(dash + 1, text.len - len - 1), &out->seq);
+    if (!read_number(slice_of(text.data, len), &out->ms)) return false;
+    return dash == NULL || read_number(slice_of(dash + 1, text.len - len - 1), &out->seq);
 }
 
 /* ---- fields ---- */

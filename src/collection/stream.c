@@ -245,7 +245,8 @@ static enum err find_cut(struct collection *c, const struct stream_trim *t, stru
         if (stream_id_order(c->head.stream.first, t->from) >= 0) return OK;
     } else {
         /* Of too few the walk would find what is known. */
-        if (count <= t->length || (t->is_rough && count - t->length < STREAM_ROUGH)) return OK;
+        bool is_little = t->is_rough && t->length > 0 && count - t->length < STREAM_ROUGH;
+        if (count <= t->length || is_little) return OK;
         most = count - t->length;
     }
     if (t->limit != 0 && most > t->limit) most = t->limit;
@@ -267,7 +268,9 @@ enum err stream_trim(struct collection *c, const struct stream_trim *t, uint64_t
     if (c->head.count == 0) return OK;
     enum err r = find_cut(c, t, &cut, e);
     if (r == ERR_LIMIT) return too_long(e);
-    if (r != OK || cut.count == 0 || (t->is_rough && cut.count < STREAM_ROUGH)) return r;
+    /* Roughly: nothing until so many, but all of it. */
+    bool is_little = t->is_rough && cut.has_next && cut.count < STREAM_ROUGH;
+    if (r != OK || cut.count == 0 || is_little) return r;
     r = remove_rows(c, &cut, e);
     c->head.count -= cut.count;
     c->head.bytes -= cut.bytes;

@@ -51,7 +51,8 @@ static void range_after(struct collection *c, struct slice place, struct walk_ra
 {
     struct element_rows rows = collection_rows(c);
     struct arena *arena = c->view->arena;
-    range->by_name = true;
+    /* A small sorted set is told in its order, as by Redis. */
+    range->by_name = c->head.is_spread || c->head.kind != COLLECTION_ZSET;
     if (!c->head.is_spread || place.len == 0) return;
     struct slice start = rows_start(arena, &rows, element_walk_tag(c, true));
     range->is_empty = !slice_has_prefix(place, start);

@@ -150,6 +150,7 @@ static const struct form stream[] = {
     {3, "XDEL $k {$e}+"},
     {1, "XTRIM $k MAXLEN $c"},
     {1, "XTRIM $k MINID $e"},
+    {1, "XTRIM $k MAXLEN ~ 0"},
     {2, "XREAD [COUNT $p] STREAMS $k $e"},
     {1, "XREAD STREAMS $k $k $e $e"},
     {3, "XGROUP CREATE $k <g|h> <0|$e> [MKSTREAM]"},

@@ -102,7 +102,8 @@ static enum err read_add_id(struct request *rq, struct xadd *a, struct slice wor
     }
     if (len > 2 && word.data[len - 1] == '*' && word.data[len - 2] == '-') {
         a->how = ADD_SEQ_ANY;
-        bool is_good = slice_to_u64(slice_of(word.data, len - 2), &a->id.ms);
+        bool is_good = memchr(word.data, '-', len - 2) == NULL &&
+                       stream_id_read(slice_of(word.data, len - 2), 0, &a->id);
         return is_good ? OK : stream_bad_id(rq);
     }
     a->how = ADD_ID_GIVEN;

@@ -64,6 +64,10 @@ static void an_id_is_read_as_it_is_written(void **state)
     }
     assert_true(stream_id_read(slice_str("12"), 7, &id));
     assert_true(id.ms == 12 && id.seq == 7);
+    assert_true(stream_id_read(slice_str("0012-007"), 0, &id)); /* as Redis */
+    assert_true(id.ms == 12 && id.seq == 7);
+    assert_true(stream_id_read(slice_str("00-00"), 1, &id));
+    assert_true(stream_id_is_zero(id));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_false(stream_id_read(slice_str(wrong[i]), 0, &id));
     }
