@@ -45,6 +45,7 @@ talk() {
     shift
     coproc client { exec timeout "$seconds" "$@" 2>"$scratch/complaints"; }
     local to=${client[1]} from=${client[0]} pid=$client_PID
+    trap '' PIPE # an answer to one that has ended is an error, not the end
     while IFS= read -r -u "$from" line; do
         case $line in
         ask\ *) answer "${line#ask }" "$to" ;;

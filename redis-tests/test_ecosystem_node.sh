@@ -12,7 +12,7 @@ install_ecosystem_node || finish
 start_server
 for library in redlock rate_limiter_flexible fastify_rate_limit redis_semaphore connect_redis \
     socket_io node_redis_cache; do
-    talk 60 node "$ecosystem_home/$library.js" "$port"
+    talk 240 node "$ecosystem_home/$library.js" "$port"
 done
 stop_server
 finish

@@ -14,7 +14,7 @@ libraries() { # python, program...
     shift
     start_server
     for library in "$@"; do
-        talk 60 "$python" "redis-tests/ecosystem/$library.py" "$port"
+        talk 240 "$python" "redis-tests/ecosystem/$library.py" "$port"
     done
     stop_server
 }

@@ -426,12 +426,12 @@ static void events_over_the_threshold_are_kept(void **state)
     expect(c, "+OK", "DEBUG SLEEP 0.12");
     long until = testserver_now_ms() + WAIT_MS;
     /* The turn ends after the reply. */
-    while (!text_fits(ask(c, "LATENCY LATEST"), "[[command :* :1* :1*] [loop-turn :* :1* :1*]]")) {
+    while (!text_fits(ask(c, "LATENCY LATEST"), "[[command :* :* :*] [loop-turn :* :* :*]]")) {
         assert_true(testserver_now_ms() < until);
         testserver_pause();
     }
-    expect(c, "[[:* :1*]]", "LATENCY HISTORY command");
-    expect(c, "command - high 1* ms, low 1* ms (all time high 1* ms)\n* s ago |####* 1*\n",
+    expect(c, "[[:* :*]]", "LATENCY HISTORY command");
+    expect(c, "command - high * ms, low * ms (all time high * ms)\n* s ago |####* *\n",
            "LATENCY GRAPH command");
     expect(c, "command: 1 latency spikes*SLOWLOG GET*", "LATENCY DOCTOR");
     expect(c, ":1", "LATENCY RESET command nosuch fast-command");
