@@ -52,6 +52,17 @@ static void file_end(int fd)
     close(fd);
 }
 
+/* The descriptor becomes the file's. */
+static enum err file_take(struct file *f, int fd, const char *path, struct error *e)
+{
+    size_t len = strlen(path) + 1;
+    enum err r = file_note(&fd, path, e);
+    if (r != OK) return r;
+    f->fd = fd;
+    f->path = memcpy(mem_alloc(len), path, len);
+    return OK;
+}
+
 static int file_flags(enum file_mode mode)
 {
     switch (mode) {
@@ -69,12 +80,7 @@ enum err file_open(struct file *f, const char *path, enum file_mode mode, struct
     if (fault_hit("file.open")) return file_error(e, "open", path, EIO);
     int fd = open(path, file_flags(mode) | O_CLOEXEC, 0644);
     if (fd < 0) return file_error(e, "open", path, errno);
-    size_t len = strlen(path) + 1;
-    enum err r = file_note(&fd, path, e);
-    if (r != OK) return r;
-    f->fd = fd;
-    f->path = memcpy(mem_alloc(len), path, len);
-    return OK;
+    return file_take(f, fd, path, e);
 }
 
 void file_close(struct file *f)
@@ -157,14 +163,10 @@ enum err file_sync(struct file *f, struct error *e)
 bool file_open_direct(struct file *f, const char *path)
 {
     struct error ignored;
-    size_t len = strlen(path) + 1;
     f->fd = -1;
     f->path = NULL;
     int fd = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
-    if (fd < 0 || file_note(&fd, path, &ignored) != OK) return false;
-    f->fd = fd;
-    f->path = memcpy(mem_alloc(len), path, len);
-    return true;
+    return fd >= 0 && file_take(f, fd, path, &ignored) == OK;
 }
 
 /* False: *code says why. */

@@ -143,7 +143,7 @@ static void place_step(struct placing *p, const struct step *s, const char *toke
     const char *own = s->token != NULL ? s->token : token;
     size_t before = p->at;
     bool is_list = s->row != NULL && s->row->is_list;
-    bool is_there = !s->is_optional || is_list;
+    bool is_there = !s->is_optional || is_list; /* of a list there may be none */
     bool is_fixed = is_there && s->token == NULL && !s->is_oneof && before != SIZE_MAX;
     if (!is_fixed && before != SIZE_MAX) p->fixed = before;
     if (!is_fixed) p->at = SIZE_MAX;
@@ -171,8 +171,8 @@ static bool is_even(const struct step *s)
     if (inside != NULL && inside->words_min != inside->words_max) return false;
     for (size_t i = 0; i < s->count; i++) {
         const struct step *part = &s->parts[i];
-        if (!is_even(part) || (s->is_oneof && part->words_min != s->parts[0].words_min))
-            return false;
+        if (!is_even(part)) return false;
+        if (s->is_oneof && part->words_min != s->parts[0].words_min) return false;
     }
     return true;
 }

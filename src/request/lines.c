@@ -251,6 +251,7 @@ static enum err attempt_for(struct lines *x, const struct place *p, bool *is_don
     if (is_told) {
         buf_clear(&w->reply, SIZE_MAX);
         w->error = rq.error;
+        INVARIANT(w->error.code == r);
         *is_done = true;
     }
     w->depends = rq.depends;
