@@ -18,10 +18,8 @@ install_jobs_node() {
 
 install_jobs_node || finish
 
-# A port that no client gets meanwhile, and time for the libraries' longest scripts on a loaded machine.
-port_take first
-server_words=(--script-time-limit 60000)
-start_server --port "$first" "${server_words[@]}"
+port_take first # no client gets it meanwhile
+start_server --port "$first"
 for library in bull bullmq bee_queue rsmq bottleneck socket_io_streams ioredis_streams; do
     talk 120 node "$home/$library.js" "$port"
 done

@@ -14,8 +14,7 @@ library() { # module
     scratch=$scratch/$1
     mkdir -p "$scratch/effects"
     port_take first 3 # none of those that clients get: a worker could connect to itself while the server is away
-    server_words=(--script-time-limit 60000)
-    start_server --port "$first" "${server_words[@]}"
+    start_server --port "$first"
     talk 200 "$python" redis-tests/jobs/drive.py "$port" "$1" "$scratch/effects"
     stop_server
     finish
