@@ -1,69 +1,69 @@
-/* cache: the CLOCK hand goes over a ring: an entry that was used since it last came by is passed
- * over once, others go. Evicted entries are freed at the end of the turn, as readers may hold their
- * values, and one call evicts a bounded number, so that no turn is long. */
+/* cache: the hand goes down the slots of the table: an entry that was used since it last came by is
+ * passed over once, others go. Evicted entries are freed at the end of the turn, as readers may
+ * hold their values, and one call evicts a bounded number, so that no turn is long. */
 #include "backend/cache.h"
 
 #include <stdlib.h>
 
 #include "backend/store.h"
-#include "base/list.h"
 #include "base/mem.h"
 
 /* In one go: neither a smaller cache-size nor a cache of which everything was read since the hand
  * came by must stop the loop. As many more as make room for what comes in: no entry is smaller than
- * ENTRY_BYTES_MIN. */
+ * ENTRY_BYTES_MIN, and of a table that has had only such ones and now has a few large ones, the
+ * slots of so many bytes are ROOM_SLOTS for each, as it is twice as large as need be, has another
+ * table next to it while it grows, and the hand may have to come by twice. */
 #define EVICTIONS_MAX 4096
-#define LOOKS_MAX 16384
+#define LOOKS_MAX 32768 /* at slots */
 #define ENTRY_BYTES_MIN 64
-#define SWEEP_LOOKS 256 /* in one turn: some 20 us, for they are all over memory */
+#define ROOM_SLOTS 8
+#define SWEEP_LOOKS 512 /* in one turn: some 20 us, for the entries are all over memory */
 /* Those of one sweep; the rows of others are left to the hand. */
 #define SWEEP_RANGES_MAX 4096
 #define RANGES_ARENA_BYTES 1024
+#define DYING_ARENA_BYTES 1024
 
 static size_t entry_bytes(const struct cache_entry *entry)
 {
     /* What the allocator and the table add is part of the bound. */
-    return sizeof *entry + entry->key.len + entry->value_len + 48;
+    return offsetof(struct cache_entry, bytes) + cache_key_at(entry) + entry->key_len +
+           entry->value_len + 48;
 }
 
 void cache_init(struct cache *c, size_t bytes_max)
 {
     *c = (struct cache){.bytes_max = bytes_max};
     htab_init(&c->points);
+    arena_init(&c->dying.arena, DYING_ARENA_BYTES);
     arena_init(&c->sweep.now.arena, RANGES_ARENA_BYTES);
     arena_init(&c->sweep.next.arena, RANGES_ARENA_BYTES);
 }
 
-static void cache_remove(struct cache *c, struct cache_entry *entry)
+static void cache_remove(struct cache *c, uint64_t hash, struct cache_entry *entry)
 {
-    htab_remove(&c->points, entry->hash, &entry->key);
+    struct cache_dying *d = &c->dying;
+    htab_remove(&c->points, hash, entry);
     c->bytes -= entry_bytes(entry);
-    if (entry->next == entry) {
-        c->hand = c->sweep.at = NULL;
-        c->sweep.left = 0;
-    } else {
-        if (c->sweep.at == entry) c->sweep.at = entry->next;
-        RING_UNLINK(entry, next, prev);
-        if (c->hand == entry) c->hand = entry->next;
-    }
-    entry->next = c->dying;
-    c->dying = entry;
+    d->items = arena_grow(&d->arena, d->items, d->count, &d->cap, sizeof(struct cache_entry *));
+    d->items[d->count++] = entry;
 }
 
-static void free_dying(struct cache *c)
+static void free_dying(struct cache_dying *d)
 {
-    while (c->dying != NULL) {
-        struct cache_entry *next = c->dying->next;
-        mem_free(c->dying);
-        c->dying = next;
-    }
+    if (d->count == 0) return;
+    for (size_t i = 0; i < d->count; i++) mem_free(d->items[i]);
+    arena_reset(&d->arena);
+    d->items = NULL;
+    d->count = d->cap = 0;
 }
 
 void cache_fini(struct cache *c)
 {
-    while (c->hand != NULL) cache_remove(c, c->hand);
-    free_dying(c);
+    size_t at = 0;
+    for (void *entry; (entry = htab_next(&c->points, &at)) != NULL;) mem_free(entry);
     htab_fini(&c->points);
+    free_dying(&c->dying);
+    arena_fini(&c->dying.arena);
     arena_fini(&c->sweep.now.arena);
     arena_fini(&c->sweep.next.arena);
     uint32_t *generation;
@@ -81,12 +81,23 @@ static uint32_t generation_of(const struct cache *c, struct slice key)
 
 static bool is_current(const struct cache *c, const struct cache_entry *entry)
 {
-    return entry->generation == generation_of(c, entry->key);
+    return entry->generation == generation_of(c, cache_key(entry));
+}
+
+/* NULL: it is not there. */
+static struct cache_entry *cache_find(const struct cache *c, uint64_t hash, struct slice key)
+{
+    size_t at = 0;
+    struct cache_entry *entry;
+    while ((entry = htab_same(&c->points, hash, &at)) != NULL) {
+        if (slice_eq(cache_key(entry), key)) break;
+    }
+    return entry;
 }
 
 const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice key)
 {
-    struct cache_entry *entry = htab_find(&c->points, hash, key);
+    struct cache_entry *entry = cache_find(c, hash, key);
     if (entry == NULL || !is_current(c, entry)) {
         c->misses++;
         return NULL;
@@ -98,7 +109,7 @@ const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice
 
 const struct cache_entry *cache_peek(const struct cache *c, uint64_t hash, struct slice key)
 {
-    const struct cache_entry *entry = htab_find(&c->points, hash, key);
+    const struct cache_entry *entry = cache_find(c, hash, key);
     return entry != NULL && is_current(c, entry) ? entry : NULL;
 }
 
@@ -106,24 +117,27 @@ const struct cache_entry *cache_peek(const struct cache *c, uint64_t hash, struc
 static void cache_evict(struct cache *c, size_t bytes)
 {
     size_t more = bytes / ENTRY_BYTES_MIN;
-    size_t evicted = 0;
-    for (size_t looks = 0; looks < LOOKS_MAX + more && evicted < EVICTIONS_MAX + more; looks++) {
-        struct cache_entry *entry = c->hand;
-        if (c->bytes <= c->bytes_max || entry == NULL) return;
+    size_t slots = htab_slots(&c->points);
+    size_t looks = LOOKS_MAX + ROOM_SLOTS * more;
+    size_t left = EVICTIONS_MAX + more;
+    for (; c->bytes > c->bytes_max && c->points.count > 0 && looks > 0 && left > 0; looks--) {
+        uint64_t hash;
+        if (c->hand == 0 || c->hand > slots) c->hand = slots;
+        struct cache_entry *entry = htab_item(&c->points, --c->hand, &hash);
+        if (entry == NULL) continue;
         if (entry->is_used && is_current(c, entry)) {
             entry->is_used = false;
-            c->hand = entry->next;
             continue;
         }
-        cache_remove(c, entry);
-        evicted++;
+        cache_remove(c, hash, entry);
+        left--;
     }
 }
 
 void cache_turn_end(struct cache *c)
 {
     cache_evict(c, 0);
-    free_dying(c);
+    free_dying(&c->dying);
 }
 
 void cache_resize(struct cache *c, size_t bytes_max)
@@ -134,22 +148,24 @@ void cache_resize(struct cache *c, size_t bytes_max)
 const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice key,
                                     const struct entry *value)
 {
-    struct cache_entry *old = htab_find(&c->points, hash, key);
-    if (old != NULL) cache_remove(c, old);
-    struct cache_entry *entry = mem_alloc(sizeof *entry + key.len + value->value.len);
+    struct cache_entry *old = cache_find(c, hash, key);
+    if (old != NULL) cache_remove(c, hash, old);
+    size_t key_at = value->expiry_ms == 0 ? 0 : sizeof value->expiry_ms;
+    size_t bytes = key_at + key.len + value->value.len;
+    INVARIANT(key.len <= UINT32_MAX && value->value.len <= UINT32_MAX);
+    struct cache_entry *entry = mem_alloc(offsetof(struct cache_entry, bytes) + bytes);
     *entry = (struct cache_entry){
-        .hash = hash,
         .version = value->version,
-        .expiry_ms = value->expiry_ms,
-        .value_len = value->value.len,
-        .exists = value->exists,
+        .key_len = (uint32_t)key.len,
+        .value_len = (uint32_t)value->value.len,
         .generation = generation_of(c, key),
+        .exists = value->exists,
+        .expires = key_at > 0,
     };
-    memcpy(entry->bytes, key.data, key.len);
-    if (value->value.len > 0) memcpy(entry->bytes + key.len, value->value.data, value->value.len);
-    entry->key = slice_of(entry->bytes, key.len);
-    RING_ADD(c->hand, entry, next, prev); /* the last that the hand will reach */
-    htab_insert(&c->points, hash, &entry->key);
+    bytes_copy(entry->bytes, &value->expiry_ms, key_at);
+    bytes_copy(entry->bytes + key_at, key.data, key.len);
+    bytes_copy(entry->bytes + key_at + key.len, value->value.data, value->value.len);
+    htab_insert(&c->points, hash, entry);
     c->bytes += entry_bytes(entry);
     cache_evict(c, entry_bytes(entry));
     return entry;
@@ -159,17 +175,17 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
  * a key that no other ever has. */
 static bool is_asked_again(const struct cache_entry *entry)
 {
-    return entry->is_used && key_space(entry->key) == STORE_SPACE_COUNTED;
+    return entry->is_used && key_space(cache_key(entry)) == STORE_SPACE_COUNTED;
 }
 
 void cache_refresh(struct cache *c, uint64_t hash, struct slice key, const struct entry *value)
 {
-    struct cache_entry *old = htab_find(&c->points, hash, key);
+    struct cache_entry *old = cache_find(c, hash, key);
     bool has_room = c->bytes + key.len + value->value.len + 256 < c->bytes_max;
     if (value->exists ? old != NULL || has_room : old != NULL && is_asked_again(old)) {
         (void)cache_put(c, hash, key, value);
     } else if (old != NULL) {
-        cache_remove(c, old);
+        cache_remove(c, hash, old);
     }
 }
 
@@ -200,7 +216,7 @@ static int compare_ranges(const void *a, const void *b)
 }
 
 /* What came since the last one began is what this one is about. */
-static void sweep_begin(struct cache_sweep *s, struct cache_entry *hand, size_t entries)
+static void sweep_begin(struct cache_sweep *s)
 {
     struct cache_ranges done = s->now;
     s->now = s->next;
@@ -210,8 +226,7 @@ static void sweep_begin(struct cache_sweep *s, struct cache_entry *hand, size_t 
     s->next.count = s->next.cap = 0;
     if (s->now.count > 0) qsort(s->now.items, s->now.count, sizeof *s->now.items, compare_ranges);
     s->is_wanted = false;
-    s->at = hand;
-    s->left = entries;
+    s->slots = 0;
 }
 
 /* The last range that begins at the key or before it has the key, or none has: they are of the rows
@@ -233,22 +248,24 @@ static bool is_in(const struct cache_ranges *r, struct slice key)
 
 static bool is_garbage(const struct cache *c, const struct cache_entry *entry)
 {
+    struct slice key = cache_key(entry);
     return !is_current(c, entry) ||
-           (key_space(entry->key) != STORE_SPACE_COUNTED && is_in(&c->sweep.now, entry->key));
+           (key_space(key) != STORE_SPACE_COUNTED && is_in(&c->sweep.now, key));
 }
 
 bool cache_sweep(struct cache *c)
 {
     struct cache_sweep *s = &c->sweep;
+    size_t slots = htab_slots(&c->points);
     if (s->left == 0 && !s->is_wanted) return false;
-    if (s->left == 0) sweep_begin(s, c->hand, c->points.count);
+    if (s->left == 0) sweep_begin(s);
+    if (s->slots != slots) s->left = s->slots = slots; /* it has grown: all over again */
     for (size_t looks = 0; looks < SWEEP_LOOKS && s->left > 0; looks++) {
-        struct cache_entry *entry = s->at;
-        s->left--;
-        s->at = entry->next;
-        if (!is_garbage(c, entry)) continue;
+        uint64_t hash;
+        struct cache_entry *entry = htab_item(&c->points, --s->left, &hash);
+        if (entry == NULL || !is_garbage(c, entry)) continue;
         s->bytes += entry_bytes(entry);
-        cache_remove(c, entry);
+        cache_remove(c, hash, entry);
     }
     return s->left > 0 || s->is_wanted;
 }

@@ -18,8 +18,8 @@ static void entry_from_cache(const struct cache_entry *c, struct entry *out)
 {
     *out = (struct entry){.exists = c->exists,
                           .version = c->version,
-                          .expiry_ms = c->expiry_ms,
-                          .value = slice_of(c->bytes + c->key.len, c->value_len)};
+                          .expiry_ms = cache_expiry_ms(c),
+                          .value = cache_value(c)};
 }
 
 /* True when a memtable decides. */

@@ -52,7 +52,7 @@ static const struct htab_table *table_of(const struct htab *h, uint64_t hash)
 
 /* What is after the first cache line of an item is needed as soon as that: it is asked for at once,
  * instead of being missed line after line. */
-static void fetch_rest(const struct slice *item)
+static void fetch_rest(const void *item)
 {
     __builtin_prefetch((const char *)item + 64);
     __builtin_prefetch((const char *)item + 128);
@@ -67,7 +67,20 @@ void *htab_find(const struct htab *h, uint64_t hash, struct slice key)
         if (s->item == NULL) return NULL;
         if (s->hash != hash) continue;
         fetch_rest(s->item); /* very likely it */
-        if (slice_eq(*s->item, key)) return s->item;
+        if (slice_eq(*(const struct slice *)s->item, key)) return s->item;
+    }
+}
+
+void *htab_same(const struct htab *h, uint64_t hash, size_t *at)
+{
+    const struct htab_table *t = table_of(h, hash);
+    if (t->slots == NULL) return NULL;
+    for (;;) {
+        const struct htab_slot *s = &t->slots[(hash + (*at)++) & t->mask];
+        if (s->item == NULL) return NULL;
+        if (s->hash != hash) continue;
+        fetch_rest(s->item);
+        return s->item;
     }
 }
 
@@ -89,7 +102,7 @@ void htab_prefetch_item(const struct htab *h, uint64_t hash)
     }
 }
 
-static void slot_put(const struct htab_table *t, uint64_t hash, struct slice *item)
+static void slot_put(const struct htab_table *t, uint64_t hash, void *item)
 {
     size_t i = hash & t->mask;
     while (t->slots[i].item != NULL) i = (i + 1) & t->mask;
@@ -130,7 +143,7 @@ static void htab_grow(struct htab *h)
 
 /* An old table has room for what comes while it is moved: that is one item for every MOVE_SLOTS of
  * its slots. */
-void htab_insert(struct htab *h, uint64_t hash, struct slice *item)
+void htab_insert(struct htab *h, uint64_t hash, void *item)
 {
     bool is_full = h->table.slots == NULL || (h->count + 1) * 4 > (h->table.mask + 1) * 3;
     if (is_full) htab_grow(h);
@@ -141,7 +154,7 @@ void htab_insert(struct htab *h, uint64_t hash, struct slice *item)
 
 /* Deleting without tombstones: close the gap by moving back every later item of the same run that
  * would not be found from its home slot if the gap stayed (Knuth 6.4, algorithm R). */
-void htab_remove(struct htab *h, uint64_t hash, const struct slice *item)
+void htab_remove(struct htab *h, uint64_t hash, const void *item)
 {
     const struct htab_table *t = table_of(h, hash);
     INVARIANT(t->slots != NULL);
@@ -166,13 +179,25 @@ static size_t table_slots(const struct htab_table *t)
     return t->slots == NULL ? 0 : t->mask + 1;
 }
 
-void *htab_next(const struct htab *h, size_t *at)
+size_t htab_slots(const struct htab *h)
+{
+    return table_slots(&h->table) + table_slots(&h->old);
+}
+
+/* The old table comes after the new one: what is moved to that is met there, if not before. */
+void *htab_item(const struct htab *h, size_t i, uint64_t *hash)
 {
     size_t slots = table_slots(&h->table);
-    size_t all = slots + table_slots(&h->old);
-    while (*at < all) {
-        size_t i = (*at)++;
-        struct slice *item = i < slots ? h->table.slots[i].item : h->old.slots[i - slots].item;
+    const struct htab_slot *s = i < slots ? &h->table.slots[i] : &h->old.slots[i - slots];
+    if (s->item != NULL) *hash = s->hash;
+    return s->item;
+}
+
+void *htab_next(const struct htab *h, size_t *at)
+{
+    uint64_t ignored;
+    for (size_t slots = htab_slots(h); *at < slots;) {
+        void *item = htab_item(h, (*at)++, &ignored);
         if (item != NULL) return item;
     }
     return NULL;
@@ -180,5 +205,5 @@ void *htab_next(const struct htab *h, size_t *at)
 
 size_t htab_bytes(const struct htab *h)
 {
-    return (table_slots(&h->table) + table_slots(&h->old)) * sizeof(struct htab_slot);
+    return htab_slots(h) * sizeof(struct htab_slot);
 }

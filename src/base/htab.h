@@ -13,7 +13,7 @@
 
 struct htab_slot {
     uint64_t hash;
-    struct slice *item; /* NULL = free; borrowed */
+    void *item; /* NULL = free; borrowed */
 };
 
 struct htab_table {
@@ -38,17 +38,27 @@ void htab_fini(struct htab *h);
 void htab_reserve(struct htab *h, size_t count);
 /* The item with that key, or NULL. */
 void *htab_find(const struct htab *h, uint64_t hash, struct slice key);
+/* Of a table whose items keep their keys otherwise: each item with that hash in turn, which the
+ * caller compares. *at is 0 at first. NULL: there are no more. */
+void *htab_same(const struct htab *h, uint64_t hash, size_t *at);
 /* The key with that hash will be looked for soon. First for all of several keys, and when others
  * have been asked for, htab_prefetch_item for each: by then its slot is there. */
 void htab_prefetch(const struct htab *h, uint64_t hash);
 void htab_prefetch_item(const struct htab *h, uint64_t hash);
-/* `item` points to a struct that begins with its key, which must not be in the table. */
-void htab_insert(struct htab *h, uint64_t hash, struct slice *item);
+/* `item` begins with its key (struct slice), unless htab_same is used instead of htab_find. The key
+ * must not be in the table. */
+void htab_insert(struct htab *h, uint64_t hash, void *item);
 /* Takes the item out; it must be there. */
-void htab_remove(struct htab *h, uint64_t hash, const struct slice *item);
+void htab_remove(struct htab *h, uint64_t hash, const void *item);
 /* All items, in no order: the next one from *at on, which is 0 at first; NULL after the last. While
  * nothing is inserted or removed. */
 void *htab_next(const struct htab *h, size_t *at);
+/* For a walk that goes on while items come and go: what slot i of htab_slots has, and its hash.
+ * NULL: it is free, and *hash is not set. From the last slot down to 0 the walk meets every item
+ * that is there all the time, as items move downward alone; but for one that a removal moves around
+ * the end of the table. When htab_slots changes it has to begin again. */
+size_t htab_slots(const struct htab *h);
+void *htab_item(const struct htab *h, size_t i, uint64_t *hash);
 /* Bytes held by the table itself. */
 size_t htab_bytes(const struct htab *h);
 

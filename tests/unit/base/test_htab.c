@@ -83,6 +83,66 @@ static void random_steps_agree_with_an_array(void **state)
     assert_true(seen_moving > 10);
 }
 
+/* The walk of htab_item meets what is there all the time, whatever goes and comes meanwhile. */
+static void a_walk_goes_on_while_items_come_and_go(void **state)
+{
+    static struct item items[ITEMS];
+    static bool is_met[ITEMS];
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct htab h;
+        struct rng rng;
+        rng_init(&rng, seed);
+        items_init(items, 0x3ff); /* no run gets around the end of 4096 slots */
+        memset(is_met, 0, sizeof is_met);
+        htab_init(&h);
+        htab_reserve(&h, 2000);
+        for (unsigned i = 0; i < 1000; i++) htab_insert(&h, items[i].hash, &items[i]);
+        size_t slots = htab_slots(&h);
+        for (size_t at = slots; at > 0;) {
+            uint64_t hash = 0;
+            const struct item *item = htab_item(&h, --at, &hash);
+            if (item != NULL) assert_int_equal(hash, item->hash);
+            if (item != NULL) is_met[item - items] = true;
+            unsigned other = 500 + (unsigned)rng_below(&rng, 1000); /* the first 500 stay */
+            if (rng_below(&rng, 4) > 0) continue;
+            bool is_there = items[other].is_in == (other >= 1000);
+            if (!is_there) {
+                htab_insert(&h, items[other].hash, &items[other]);
+            } else {
+                htab_remove(&h, items[other].hash, &items[other]);
+            }
+            items[other].is_in = !items[other].is_in; /* not as in the beginning */
+        }
+        assert_int_equal(htab_slots(&h), slots);
+        for (unsigned i = 0; i < 500; i++) assert_true(is_met[i]);
+        htab_fini(&h);
+    }
+}
+
+static void all_items_of_a_hash_are_found(void **state)
+{
+    static struct item items[ITEMS];
+    struct htab h;
+    items_init(items, 0xf); /* about 60 of each of 16 hashes */
+    htab_init(&h);
+    size_t at = 0;
+    assert_null(htab_same(&h, 3, &at));
+    for (unsigned i = 0; i < 1000; i++) htab_insert(&h, items[i].hash, &items[i]);
+    size_t count = 0;
+    for (uint64_t hash = 0; hash < 16; hash++) {
+        at = 0;
+        const struct item *item;
+        while ((item = htab_same(&h, hash, &at)) != NULL) {
+            assert_int_equal(item->hash, hash);
+            count++;
+        }
+    }
+    assert_int_equal(count, 1000);
+    at = 0;
+    assert_null(htab_same(&h, 16, &at));
+    htab_fini(&h);
+}
+
 /* Runs at the end of the old table, which grow around it while it is moved; each key is found after
  * each insert. */
 static void runs_around_the_end_are_moved_whole(void **state)
@@ -169,6 +229,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_steps_agree_with_an_array),
+        cmocka_unit_test(a_walk_goes_on_while_items_come_and_go),
+        cmocka_unit_test(all_items_of_a_hash_are_found),
         cmocka_unit_test(runs_around_the_end_are_moved_whole),
         cmocka_unit_test(the_key_decides_and_not_the_hash),
         cmocka_unit_test(what_is_at_home_after_the_end_stays),
