@@ -117,6 +117,7 @@ static void apply_done(struct job *job)
     struct apply_job *a = (struct apply_job *)job;
     struct pipeline *p = a->pipeline;
     p->apply.is_running = false;
+    pipeline_rest_later(p);
     if (a->progress.damage.code != OK) damage_note(&p->stored.damage, &a->progress.damage);
     if (a->result == OK) each_flush(p, a->memtable, aside_flush);
     aside_take(p, &a->progress.aside);

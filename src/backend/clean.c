@@ -21,6 +21,7 @@ static void clean_done(struct job *job)
     struct clean_job *c = (struct clean_job *)job;
     struct pipeline *p = c->pipeline;
     p->clean.is_running = false;
+    pipeline_rest_later(p);
     store_counts_sum(&p->stored.counts, &c->progress.counts, &p->stored.counts_sum);
     store_counts_merge(&p->stored.counts, &c->progress.counts);
     store_progress_fini(&c->progress);

@@ -172,6 +172,7 @@ void backend_tick(struct backend *b)
     pipeline_searches_try(p);
     pipeline_fill_try(p);
     pipeline_clean_try(p);
+    pipeline_rest_try(p);
     pipeline_budget_tick(p);
     pipeline_absent_try(p);
     p->log.journal->ops->tick(p->log.journal, backend_time_ms(b));

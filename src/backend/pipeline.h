@@ -55,8 +55,10 @@ struct pipeline_options {
     uint64_t write_buffer_bytes; /* unapplied data at which writers stop; slowed from half of it */
     uint64_t cache_bytes;        /* entry cache */
     unsigned query_threads;
-    int64_t scan_ms_max; /* a scan may be open this long */
-    bool trims;          /* memory that was much and is not needed goes back to the system: of a
+    int64_t scan_ms_max;   /* a scan may be open this long */
+    int64_t store_keep_ms; /* so long after what it did last the store keeps what only saves time,
+                            * of a process that is all the server's; 0 = always */
+    bool trims;            /* memory that was much and is not needed goes back to the system: of a
                           * process that is all the server's */
     /* Tests: so many reads of keys that are not there, and the filter of absent keys is made,
      * however small the data (absent.h); 0 = ABSENT_READS_MIN. */

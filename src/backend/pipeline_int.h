@@ -152,6 +152,18 @@ struct trim_job {
     bool is_running;
 };
 
+/* rest.c: memory of a store that has nothing to do. */
+struct rest_job {
+    struct job job; /* first */
+    struct pipeline *pipeline;
+};
+
+struct rest {
+    struct rest_job job;
+    bool is_running;
+    int64_t due_us; /* 0 = there is nothing to give back */
+};
+
 /* Puts the rooms together. */
 struct pipeline {
     struct backend base; /* first */
@@ -164,6 +176,7 @@ struct pipeline {
     struct apply apply;
     struct clean clean;
     struct trim_job trim;
+    struct rest rest;
     struct admission admission;
     struct waiter_list yielded;
     struct pipeline_backup *backup;    /* under way; NULL = none is */
@@ -199,6 +212,9 @@ void pipeline_load_post(struct pipeline *p);
 /* The newest state of a key as far as memory knows it, cache included; without a trace there. */
 bool pipeline_peek(const struct pipeline *p, uint64_t hash, struct slice key, struct entry *out);
 
+/* rest.c: the store did something; and in each tick. */
+void pipeline_rest_later(struct pipeline *p);
+void pipeline_rest_try(struct pipeline *p);
 /* sweep.c: at the end of a turn. */
 void pipeline_sweep(struct pipeline *p);
 

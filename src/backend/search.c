@@ -218,6 +218,7 @@ static void fill_done(struct job *job)
     struct fill_job *f = (struct fill_job *)job;
     struct pipeline *p = f->pipeline;
     p->searches->is_filling = false;
+    pipeline_rest_later(p);
     if (f->result != OK) {
         if (!p->stored.damage.is_over)
             log_warning("store: filling a text index: %s", f->error.text);

@@ -118,6 +118,10 @@ struct store_ops {
     /* Store thread: fills in the next slice of a text index; *is_filling: there is more to do. */
     enum err (*fill)(struct store *s, bool *is_filling, struct error *e);
 
+    /* Store thread: nothing is to be done for a while: gives back what only saves time, memory
+     * and room on the disk. NULL: there is none. */
+    void (*rest)(struct store *s);
+
     /* Loop thread; waits for nothing that a busy disk or a network delays. */
     enum err (*reader_open)(struct store *s, struct store_reader **out, struct error *e);
     void (*reader_close)(struct store_reader *r);

@@ -12,6 +12,7 @@
 #include "server/server_int.h"
 #include "server/users.h"
 
+#define STORE_KEEP_MS 10000
 #define RESERVED_FILES 64 /* beside one per client */
 
 /* ---- what they say --------------------------------------------------------------------------- */
@@ -76,6 +77,7 @@ static struct pipeline_options settings_pipeline(const struct server *s)
         .query_threads = (unsigned)c->query_threads,
         .scan_ms_max = (int64_t)c->scan_timeout_ms,
         .trims = true,
+        .store_keep_ms = STORE_KEEP_MS,
     };
 }
 

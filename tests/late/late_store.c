@@ -181,12 +181,19 @@ static void late_close(struct store *s)
     mem_free(s);
 }
 
+static void late_rest(struct store *s)
+{
+    struct store *inner = store_of(s)->inner;
+    inner->ops->rest(inner);
+}
+
 static const struct store_ops late_ops = {
     .state = late_state,
     .aside_read = late_aside_read,
     .apply = late_apply,
     .clean = late_clean,
     .fill = late_fill,
+    .rest = late_rest,
     .reader_open = late_reader_open,
     .reader_close = late_reader_close,
     .get = late_get,

@@ -121,6 +121,7 @@ static struct db_options options_of(struct sim *s)
     o.pipeline.memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000);
     o.pipeline.write_buffer_bytes = 16 << 20;
     o.pipeline.cache_bytes = 4096 + rng_below(&s->rng, 65536);
+    o.pipeline.store_keep_ms = (int64_t)rng_below(&s->rng, 3) * 50; /* 0: always */
     o.pipeline.absent_reads_min = rng_below(&s->rng, 3) * 10; /* 0: it is not made of so little */
     o.pipeline.wake = on_wake;
     o.pipeline.on_fatal = on_fatal;

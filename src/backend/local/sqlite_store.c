@@ -231,12 +231,18 @@ static void sqlite_close(struct store *store)
     mem_free(s);
 }
 
+static void sqlite_rest(struct store *store)
+{
+    store_rest((struct sqlite_store *)store);
+}
+
 static const struct store_ops sqlite_ops = {
     .state = sqlite_state,
     .aside_read = sqlite_aside_read,
     .apply = sqlite_apply,
     .clean = sqlite_clean,
     .fill = sqlite_fill,
+    .rest = sqlite_rest,
     .reader_open = sqlite_reader_open,
     .reader_close = sqlite_reader_close,
     .get = sqlite_get,

@@ -257,6 +257,8 @@ ERR_MUST_USE enum err store_probe(struct sqlite_store *s, struct slice key, stru
 ERR_MUST_USE enum err store_aside_flush(struct sqlite_store *s, uint16_t database, struct error *e);
 /* Moves the write-ahead log into the database file as far as readers allow. */
 void store_checkpoint(struct sqlite_store *s);
+/* The same, and gives back the log's file, unless a reader needs it, and the memory of pages. */
+void store_rest(struct sqlite_store *s);
 
 static inline bool store_is_given_up(const struct sqlite_store *s)
 {

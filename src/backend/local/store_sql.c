@@ -9,6 +9,8 @@
 #include "backend/local/vfs.h"
 #include "base/log.h"
 
+#define BUSY_MS 5000
+
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
 {
     int base = rc & 0xff;
@@ -54,7 +56,7 @@ enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_byt
              "PRAGMA page_size=%d; PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0;"
              "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;",
              PAGE_BYTES, (unsigned long long)cache_kb);
-    sqlite3_busy_timeout(*out, 5000);
+    sqlite3_busy_timeout(*out, BUSY_MS);
     rc = sqlite3_exec(*out, sql, NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = fts5_extend(*out);
     return store_error(e, *out, rc, "set up the database");
@@ -176,10 +178,23 @@ enum err store_commit(struct sqlite_store *s, struct store_progress *p, struct e
     return r;
 }
 
-void store_checkpoint(struct sqlite_store *s)
+static void checkpoint(struct sqlite_store *s, int mode)
 {
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, mode, NULL, NULL);
     if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
         log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
     }
+}
+
+void store_checkpoint(struct sqlite_store *s)
+{
+    checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);
+}
+
+void store_rest(struct sqlite_store *s)
+{
+    sqlite3_busy_timeout(s->db, 0);
+    checkpoint(s, SQLITE_CHECKPOINT_TRUNCATE);
+    sqlite3_busy_timeout(s->db, BUSY_MS);
+    (void)sqlite3_db_release_memory(s->db);
 }
