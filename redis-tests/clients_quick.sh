@@ -32,10 +32,24 @@ run_rust() {
     page docs/quick-rust.md rust // "$PWD/build/clients/rust_quick/src/main.rs" cargo_run
 }
 
+fetch_csharp() {
+    DOTNET_CLI_TELEMETRY_OPTOUT=1 timeout 200 dotnet restore -v quiet
+}
+
+dotnet_run() { # the file is where dotnet looks for it
+    DOTNET_CLI_TELEMETRY_OPTOUT=1 timeout 200 dotnet run --no-restore --project build/clients/csharp
+}
+
+run_csharp() {
+    page docs/quick-csharp.md csharp // "$PWD/build/clients/csharp/Quick.cs" dotnet_run
+}
+
 start_server
 ! build_go || run_go
 ! build_java || run_java
 ! { has redis-rs cargo && fetched redis-rs build/clients/rust_quick redis-tests/rust_quick/Cargo.toml fetch_quick; } || run_rust
+! { has StackExchange.Redis dotnet && fetched StackExchange.Redis build/clients/csharp redis-tests/csharp/quick.csproj fetch_csharp; } ||
+    run_csharp
 if ! has redis-rb ruby; then
     :
 elif ! ruby -e 'require "redis"' 2>/dev/null; then
