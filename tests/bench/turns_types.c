@@ -173,6 +173,31 @@ static const struct turns_row stream_rows[] = {
     ROW("kv.elements", "10,000 of 100,000", "KV.ELEMENTS ['s'] LIMIT 10000"),
 };
 
+#define DOCUMENTS "100000x HSET {1 u:# city c# age # text the-quick-brown-fox-#-jumps }"
+
+static const struct turns_row document_rows[] = {
+    ROW("kv.index|create", "HASHES, a field of each of 100,000",
+        "KV.INDEX CREATE aged HASHES u:* ON 1 age", .before = "KV.INDEX DROP aged",
+        .fills = "aged"),
+    ROW("kv.index|create", "HASHES TEXT, a field of each of 100,000",
+        "KV.INDEX CREATE told HASHES u:* TEXT 1 text", .before = "KV.INDEX DROP told",
+        .fills = "told", .is_once = true),
+    ROW("kv.find", "10,000 of 100,000 hashes", "KV.FIND aged FROM 0 LIMIT 10000"),
+    ROW("kv.search", "10,000 of 100,000 hashes that all match", "KV.SEARCH told fox LIMIT 10000"),
+    ROW("kv.list", "WHERE, 100,000 hashes, none fits",
+        "KV.LIST PREFIX [] LIMIT 10000 WHERE {'city':'none'}"),
+    ROW("kv.count", "WHERE by an index, 2,000 of 100,000 hashes",
+        "KV.COUNT PREFIX [] WHERE {'age':{'$lt':2000}}"),
+    ROW("hset", "5,000 hashes in MULTI, below both indexes",
+        "MULTI\n5000x HSET {1 u:# age 1 text one-two-three-# }\nEXEC"),
+    ROW("hset", "one field of a hash of 100,000, below both indexes", "HSET u:large age 1",
+        .before = "DEL u:large\n" HASH("u:large")),
+    ROW("del", "a hash of 100,000 fields, below both indexes", "DEL u:large",
+        .before = "DEL u:large\nHSET u:large age 1 text x\n" HASH("u:large")),
+    ROW("kv.index|drop", "HASHES, 100,000", "KV.INDEX DROP aged",
+        .before = "KV.INDEX CREATE aged HASHES u:* ON 1 age IF NOT EXISTS", .settle_ms = 1000),
+};
+
 const struct turns_group turns_types[] = {
     {"Hashes", HASH("h"), ROWS(hash_rows)},
     {"Lists", LIST("l") "\n" LIST("holey") "\nRPUSH holey {1000 same }", ROWS(list_rows)},
@@ -182,6 +207,7 @@ const struct turns_group turns_types[] = {
      ZSET("z") "\n10x ZADD lex {10000 0 m# }\n5x ZADD y {10000 # m# }\n5x ZADD w {10000 # m# }\n"
                "ZADD small {10000 # m# }",
      ROWS(zset_rows)},
+    {"Hashes as documents", DOCUMENTS, ROWS(document_rows)},
     {"Streams", "10x EVAL @entries 1 s 10000\nXGROUP CREATE s g 0", ROWS(stream_rows)},
 };
 const size_t turns_type_count = sizeof turns_types / sizeof turns_types[0];
