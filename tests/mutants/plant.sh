@@ -52,17 +52,14 @@ targets() {
     esac | grep -F -- "$2" | sed 's/\.c$//; s/^/build\/asan\//'
 }
 
-# build <tests...>: what they need; false when it does not compile (make.log).
+# build <test>: what it needs; false when it does not compile (make.log).
 build() {
-    local test kind goals=()
-    for test in "$@"; do
-        kind=${test%% *}
-        mapfile -t -O ${#goals[@]} goals < <(targets "$kind" "${test#* }")
-        case $kind in
-        redis | postgres) goals+=(build/asan/tupled build/asan/tupledctl build/tupled build/tupledctl) ;;
-        late) goals+=(build/asan/tupled-late build/asan/tupledctl build/tupled build/tupledctl) ;;
-        esac
-    done
+    local kind=${1%% *} goals=()
+    mapfile -t goals < <(targets "$kind" "${1#* }")
+    case $kind in
+    redis | postgres) goals+=(build/asan/tupled build/asan/tupledctl build/tupled build/tupledctl) ;;
+    late) goals+=(build/asan/tupled-late build/asan/tupledctl build/tupled build/tupledctl) ;;
+    esac
     # Link-time optimisation takes longer than most tests and shows nothing here.
     make -j"$(nproc)" CFLAGS_release='-O1 -g' "${goals[@]}" >make.log 2>&1
 }
@@ -77,29 +74,32 @@ passes() (
 
 # try <name> <file> <old> <new> <number, or ''> <tests...>
 try() {
-    local name=$1 file=$2 old=$3 new=$4 number=$5 test is_caught=
+    local name=$1 file=$2 old=$3 new=$4 number=$5 test is_caught='' is_broken=''
     shift 5
     if ! cp -p "$file" saved || ! plant "$file" "$old" "$new" "$number"; then
         echo "broken    $name: its line is not in $file exactly once"
         broken=$((broken + 1))
         return
     fi
-    if ! build "$@"; then
-        echo "broken    $name: does not compile: $(grep -m 1 error: make.log)"
-        broken=$((broken + 1))
-    else
-        for test in "$@"; do
-            passes "$test" && continue
+    # A test is built when its turn comes: most mutants are caught by the first, and servers take long to link.
+    for test in "$@"; do
+        if ! build "$test"; then
+            is_broken=1
+            break
+        elif ! passes "$test"; then
             is_caught=$test
             break
-        done
-        if [ -n "$is_caught" ]; then
-            echo "caught    $name ($is_caught)"
-            caught=$((caught + 1))
-        else
-            echo "SURVIVED  $name ($file)"
-            survived=$((survived + 1))
         fi
+    done
+    if [ -n "$is_broken" ]; then
+        echo "broken    $name: does not compile: $(grep -m 1 error: make.log)"
+        broken=$((broken + 1))
+    elif [ -n "$is_caught" ]; then
+        echo "caught    $name ($is_caught)"
+        caught=$((caught + 1))
+    else
+        echo "SURVIVED  $name ($file)"
+        survived=$((survived + 1))
     fi
     cp saved "$file" # newer than the object: it is compiled again
 }
