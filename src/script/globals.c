@@ -308,7 +308,7 @@ void globals_words(lua_State *lua, const struct slice *words, size_t count)
 {
     lua_createtable(lua, (int)count, 0);
     for (size_t i = 0; i < count; i++) {
-        lua_pushlstring(lua, (const char *)words[i].data, words[i].len);
+        sandbox_push(lua, words[i]);
         lua_rawseti(lua, -2, (int)i + 1);
     }
 }

@@ -1,9 +1,8 @@
-/* json: the library `cjson`, Debian's own, so that scripts find in it what they find in Redis. It
- * is told nothing of limits: its buffer is none of Lua's memory, it ends the process when there is
- * no memory for that, loses it when Lua's allocator raises an error, and comes back to nothing
- * before it is done. So what it is going to write, and the least that what it reads takes, is
- * weighed before (json_weigh, json_count), and it runs with an allocator that refuses nothing
- * (sandbox_lenient).
+/* json: the library `cjson`, Debian's own but for decode (json_decode.c), so that scripts find in it
+ * what they find in Redis. It is told nothing of limits: its buffer is none of Lua's memory, it
+ * ends the process when there is no memory for that, loses it when Lua's allocator raises an error,
+ * and comes back to nothing before it is done. So what encode is going to write is weighed before
+ * (json_weigh), and it runs with an allocator that refuses nothing (sandbox_lenient).
  *
  * What is weighed of a table that cjson writes as an array is as long as its greatest key: there is
  * a null for each that is missing. When it is no array cjson says by its settings:
@@ -18,7 +17,7 @@
 /* It needs lua.h before it. */
 #include <lua5.1/lua-cjson.h>
 
-static const char *const names[] = {"encode", "decode", "null", "_NAME", "_VERSION", NULL};
+static const char *const names[] = {"encode", "null", "_NAME", "_VERSION", NULL};
 /* They change how all scripts encode: a script that calls one has the state for itself. Depths are
  * not among them: what is nested is read and written by functions in C that call themselves. */
 static const char *const settings[] = {"encode_sparse_array",    "encode_number_precision",
@@ -134,48 +133,6 @@ static int json_encode(lua_State *lua)
     return 1;
 }
 
-/* ---- what is going to be read ---- */
-
-/* The least that Lua has for a table, for an element and for a pair of it. */
-#define TABLE_BYTES 64
-#define ELEMENT_BYTES 16
-#define PAIR_BYTES 40
-
-static size_t json_count(struct slice text)
-{
-    size_t tables = 0;
-    size_t commas = 0;
-    size_t colons = 0;
-    bool is_string = false;
-    for (size_t i = 0; i < text.len; i++) {
-        uint8_t c = text.data[i];
-        if (is_string) {
-            if (c == '\\') i++;
-            is_string = c != '"';
-            continue;
-        }
-        is_string = c == '"';
-        tables += c == '[' || c == '{';
-        commas += c == ',';
-        colons += c == ':';
-    }
-    size_t elements = commas > colons ? commas - colons : 0;
-    return tables * TABLE_BYTES + elements * ELEMENT_BYTES + colons * PAIR_BYTES;
-}
-
-/* Upvalue: cjson's. */
-static int json_decode(lua_State *lua)
-{
-    luaL_argcheck(lua, lua_gettop(lua) == 1, 1, "expected 1 argument");
-    struct slice text = sandbox_string(lua, 1);
-    sandbox_walk(lua, text.len * 4);
-    sandbox_need(lua, json_count(text) + text.len);
-    lua_pushvalue(lua, lua_upvalueindex(1));
-    lua_insert(lua, 1);
-    sandbox_lenient(lua, text.len); /* of its buffer for strings */
-    return 1;
-}
-
 /* ---- settings ---- */
 
 /* cjson's own function, called as if it were the one that runs: so that its errors tell the
@@ -212,7 +169,7 @@ void json_library(lua_State *lua)
     lua_getfield(lua, own, "encode_sparse_array");
     lua_pushcclosure(lua, json_encode, 2);
     lua_setfield(lua, -2, "encode");
-    lua_getfield(lua, own, "decode");
+    lua_getfield(lua, own, "decode_invalid_numbers");
     lua_pushcclosure(lua, json_decode, 1);
     lua_setfield(lua, -2, "decode");
     /* Its buffer is not kept from one script to the next. */

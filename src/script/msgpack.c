@@ -161,7 +161,7 @@ static void read_value(struct reading *r, int depth)
     case PACK_STR:
     case PACK_BIN:
         sandbox_walk(lua, item.body.len);
-        lua_pushlstring(lua, (const char *)item.body.data, item.body.len);
+        sandbox_push(lua, item.body);
         return;
     case PACK_ARRAY: read_array(r, item.count, depth); return;
     case PACK_MAP: read_map(r, item.count, depth); return;

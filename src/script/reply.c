@@ -22,15 +22,10 @@ struct cursor {
     struct slice rest; /* of the reply */
 };
 
-static void push_slice(lua_State *lua, struct slice s)
-{
-    lua_pushlstring(lua, (const char *)s.data, s.len);
-}
-
 static void push_field(lua_State *lua, const char *name, struct slice text)
 {
     lua_createtable(lua, 0, 1);
-    push_slice(lua, text);
+    sandbox_push(lua, text);
     lua_setfield(lua, -2, name);
 }
 
@@ -82,9 +77,9 @@ static void push_verbatim(lua_State *lua, const struct resp_item *it)
 {
     lua_createtable(lua, 0, 1);
     lua_createtable(lua, 0, 2);
-    push_slice(lua, it->format);
+    sandbox_push(lua, it->format);
     lua_setfield(lua, -2, "format");
-    push_slice(lua, it->text);
+    sandbox_push(lua, it->text);
     lua_setfield(lua, -2, "string");
     lua_setfield(lua, -2, "verbatim_string");
 }
@@ -109,7 +104,7 @@ static void push_value(struct cursor *c)
     case '+': push_field(lua, "ok", it.text); return;
     case '-': push_field(lua, "err", it.text); return;
     case ':': push_integer(lua, it.text); return;
-    case '$': push_slice(lua, it.text); return;
+    case '$': sandbox_push(lua, it.text); return;
     case '*':
     case '>': push_items(c, it.children); return;
     case '%': push_named(c, it.children / 2, true); return;

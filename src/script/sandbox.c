@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "script/sandbox_int.h"
 
@@ -15,8 +16,8 @@
 
 /* ---- memory ---- */
 
-/* May it not have so many more? What it makes in C between two of its instructions, by `..` for
- * example, is seen here alone: so it is asked here too whether the script goes on. */
+/* May it not have so many more? What Lua makes between two instructions, by `..` or by compiling
+ * for example, is seen here alone: so it is asked here too whether the script goes on. */
 static bool is_refused(struct sandbox *s, size_t bytes)
 {
     if (bytes > sandbox_room(s)) {
@@ -24,10 +25,14 @@ static bool is_refused(struct sandbox *s, size_t bytes)
         return true;
     }
     s->grown += bytes;
-    if (s->grown < GROWN_BYTES) return false;
-    s->grown = 0;
-    if (s->ops == NULL || s->stop != STOP_NOT || s->ops->goes_on(s->arg, 0)) return false;
-    s->stop = STOP_ASKED;
+    if (s->ops == NULL || s->stop != STOP_NOT) return false;
+    if (s->grown >= GROWN_BYTES) {
+        s->grown = 0;
+        sandbox_ask(s, 0);
+    } else if (++s->steps >= SANDBOX_LOOK_STEPS) {
+        (void)sandbox_look(s);
+    }
+    if (s->stop == STOP_NOT) return false;
     s->is_spent = true; /* Lua is left wherever it is, as without memory */
     return true;
 }
@@ -102,6 +107,43 @@ void sandbox_free(struct sandbox *s)
     mem_free(s);
 }
 
+/* ---- what is asked, and of whom ---- */
+
+static void ops_begin(struct sandbox *s, const struct sandbox_ops *ops, void *arg)
+{
+    s->ops = ops;
+    s->arg = arg;
+    s->stop = STOP_NOT;
+    s->resumes = 0;
+    s->steps = s->unasked = 0;
+    s->looked_us = clock_mono_us();
+}
+
+static void ops_end(struct sandbox *s)
+{
+    s->ops = NULL;
+    s->arg = NULL;
+    s->stop = STOP_NOT;
+}
+
+/* What is compiled, or loaded, within a turn: it takes a tenth of that, unless it was made to take
+ * long. */
+#define TURN_US 50000
+
+struct turn {
+    int64_t end_us; /* of the thread's processor time */
+    size_t asks;    /* left */
+};
+
+static bool turn_goes_on(void *arg, size_t bytes)
+{
+    struct turn *t = arg;
+    (void)bytes;
+    return t->asks-- > 0 && clock_thread_us() < t->end_us;
+}
+
+static const struct sandbox_ops turn_ops = {.goes_on = turn_goes_on};
+
 /* ---- compiling ---- */
 
 struct source {
@@ -144,21 +186,26 @@ static int compile(lua_State *lua)
 static enum err said(struct sandbox *s, int status, const char *what, struct error *e)
 {
     const char *text = lua_tostring(s->lua, -1);
+    const char *missing = s->stop == STOP_ASKED ? "it takes too long" : "no memory for it";
     enum err r = status == LUA_ERRMEM
-                     ? error_set(e, ERR_LIMIT, "%s: no memory for it", what)
+                     ? error_set(e, ERR_LIMIT, "%s: %s", what, missing)
                      : error_set(e, ERR_SYNTAX, "%s: %s", what, text != NULL ? text : "?");
     lua_settop(s->lua, 0);
     return r;
 }
 
-enum err sandbox_compile(struct sandbox *s, struct slice code, int *ref, struct error *e)
+enum err sandbox_compile(struct sandbox *s, struct slice code, const struct sandbox_ops *ops,
+                         void *arg, int *ref, struct error *e)
 {
+    struct turn turn = {.end_us = clock_thread_us() + TURN_US, .asks = SIZE_MAX};
     struct source source = {.code = code, .name = "@user_script"};
+    ops_begin(s, ops != NULL ? ops : &turn_ops, ops != NULL ? arg : &turn);
     int status = lua_cpcall(s->lua, compile, &source);
     if (source.is_starved) status = LUA_ERRMEM;
-    if (status != 0) return said(s, status, "Error compiling script (new function)", e);
+    enum err r = status == 0 ? OK : said(s, status, "Error compiling script (new function)", e);
+    ops_end(s);
     *ref = source.ref;
-    return OK;
+    return r;
 }
 
 void sandbox_release(struct sandbox *s, int ref)
@@ -197,33 +244,21 @@ static enum err load_said(struct sandbox *s, const struct source *source, int st
     return e->code;
 }
 
-static bool loads_on(void *arg, size_t bytes)
-{
-    (void)bytes;
-    size_t *left = arg;
-    return (*left)-- > 0;
-}
-
 enum err sandbox_load(struct sandbox *s, struct slice code,
                       enum err (*found)(void *arg, const struct sandbox_function *f,
                                         struct error *e),
                       void *arg, struct error *e)
 {
-    static const struct sandbox_ops ops = {.goes_on = loads_on};
-    size_t left = 15000; /* 3,000,000 instructions, some 30 ms */
+    /* 3,000,000 instructions, some 30 ms */
+    struct turn turn = {.end_us = clock_thread_us() + TURN_US, .asks = 15000};
     struct loading loading = {.found = found, .arg = arg};
     struct source source = {.code = code, .name = "@user_function", .ref = LUA_NOREF};
     s->loading = &loading;
-    s->ops = &ops;
-    s->arg = &left; /* until the end of this function */
-    s->stop = STOP_NOT;
-    s->resumes = 0;
+    ops_begin(s, &turn_ops, &turn);
     int status = lua_cpcall(s->lua, load_library, &source);
     enum err r = status != 0 ? load_said(s, &source, status, e) : OK;
     s->loading = NULL;
-    s->ops = NULL;
-    s->arg = NULL;
-    s->stop = STOP_NOT;
+    ops_end(s);
     return r;
 }
 
@@ -276,11 +311,8 @@ enum sandbox_end sandbox_run(struct sandbox *s, const struct sandbox_call *call,
 {
     size_t mark = out->len;
     struct run r = {.call = call, .out = out, .error = error};
-    s->ops = call->ops;
-    s->arg = call->arg;
-    s->stop = STOP_NOT;
+    ops_begin(s, call->ops, call->arg);
     s->proto = 2;
-    s->resumes = 0;
     int status = lua_cpcall(s->lua, run, &r);
     enum sandbox_end end = end_of(s, &r, status);
     if (end == SANDBOX_FAILED && error->len == 0) {
@@ -289,8 +321,7 @@ enum sandbox_end sandbox_run(struct sandbox *s, const struct sandbox_call *call,
     if (end != SANDBOX_DONE) out->len = mark;
     *is_error = r.is_error;
     s->is_spent = s->is_spent || s->stop == STOP_MEMORY;
-    s->ops = NULL;
-    s->stop = STOP_NOT;
+    ops_end(s);
     buf_clear(&s->packed, PACKED_KEEP_BYTES);
     lua_settop(s->lua, 0);
     return end;

@@ -10,9 +10,10 @@
  *    which is none of Lua's counts too (json.c, msgpack.c).
  * 4. A script that must end ends: `goes_on` is asked every SANDBOX_STEPS instructions, when
  *    coroutines are resumed (each has a count of its own), after each megabyte that was allocated,
- *    and by those functions in C that may take long (step.c). No code of the script runs where Lua
- *    has its count hook switched off (catch.c). When the answer is no it is not asked again, and
- *    pcall, xpcall and coroutine.resume do not catch what is raised.
+ *    when a few allocations take long, and by those functions in C that may take long (step.c). No
+ *    code of the script runs where Lua has its count hook switched off (catch.c). When the answer
+ *    is no it is not asked again, and pcall, xpcall and coroutine.resume do not catch what is
+ *    raised.
  *
  * The thread that holds it owns all of it; it may go to another thread between two calls.
  */
@@ -98,8 +99,11 @@ void sandbox_collect(struct sandbox *s);
 bool sandbox_is_spent(const struct sandbox *s);
 
 /* Compiles a script (a first line "#!..." already taken off): *ref names it until
- * sandbox_release. ERR_SYNTAX: what is wrong, as Lua says it; ERR_LIMIT: no memory for it. */
-ERR_MUST_USE enum err sandbox_compile(struct sandbox *s, struct slice code, int *ref,
+ * sandbox_release. Of ops only goes_on is asked; NULL: it must not take longer than a turn may.
+ * ERR_SYNTAX: what is wrong, as Lua says it; ERR_LIMIT: there is no memory for it, or it takes too
+ * long. */
+ERR_MUST_USE enum err sandbox_compile(struct sandbox *s, struct slice code,
+                                      const struct sandbox_ops *ops, void *arg, int *ref,
                                       struct error *e);
 /* Runs a library once, which registers its functions with `found`, each with a reference as of
  * sandbox_compile. ERR_SYNTAX, in Redis's words; ERR_LIMIT. */

@@ -28,10 +28,12 @@ struct sandbox {
     bool is_spent;
     bool is_lenient;               /* nothing is refused: sandbox_lenient */
     size_t grown;                  /* bytes allocated since goes_on was asked for them */
+    size_t steps;                  /* since the last look, of C and of the allocator */
+    size_t unasked;                /* steps before that since goes_on was asked */
+    int64_t looked_us;             /* monotonic: the last look */
     const struct sandbox_ops *ops; /* of the run; NULL outside of one */
     void *arg;
     int proto;               /* redis.setresp */
-    size_t steps;            /* of C since goes_on was asked */
     struct buf packed;       /* owned: what cmsgpack is writing */
     unsigned resumes;        /* of coroutines, inside of one another */
     uint64_t random[2];      /* of math.random */
@@ -48,14 +50,19 @@ static inline struct sandbox *sandbox_of(lua_State *lua)
 /* step.c */
 /* Raises an error if the script must end. */
 void sandbox_check(lua_State *lua);
+/* Asks goes_on, unless it has said no. */
+void sandbox_ask(struct sandbox *s, size_t bytes);
 /* The script is about to do in C what takes as long as reading so many bytes: asks goes_on. */
 void sandbox_charge(lua_State *lua, size_t bytes);
+/* After SANDBOX_LOOK_STEPS steps: is goes_on to be asked? When there were 10,000, and when these
+ * took long: what one costs is up to the script, which may have many strings and keys that Lua's
+ * hash does not tell apart. Asks; true: the script must end. */
+bool sandbox_look(struct sandbox *s);
+#define SANDBOX_LOOK_STEPS 64
 /* A step of something that may take many: asks goes_on now and then. */
 static inline void sandbox_step(lua_State *lua, struct sandbox *s)
 {
-    if (++s->steps < 10000) return;
-    s->steps = 0;
-    sandbox_charge(lua, 0);
+    if (++s->steps >= SANDBOX_LOOK_STEPS && sandbox_look(s)) sandbox_check(lua);
 }
 /* So many bytes are about to be read or written, as often as the script likes. */
 void sandbox_walk(lua_State *lua, size_t bytes);
@@ -71,6 +78,8 @@ void sandbox_need(lua_State *lua, size_t bytes);
  * error that the function raises tells where the script called the running function. */
 void sandbox_lenient(lua_State *lua, size_t bytes);
 struct slice sandbox_string(lua_State *lua, int index);
+/* Pushes a string: a step. */
+void sandbox_push(lua_State *lua, struct slice text);
 
 /* protect.c: tables that many scripts share. */
 /* Replaces the table on top by an empty one through which it is seen and not changed. */
@@ -95,6 +104,8 @@ void sort_function(lua_State *lua);   /* sort.c: sort */
 void math_functions(lua_State *lua);  /* globals.c */
 /* A new table, on top. */
 void json_library(lua_State *lua);
+/* json_decode.c. Upvalue: cjson's decode_invalid_numbers. */
+int json_decode(lua_State *lua);
 void struct_library(lua_State *lua);
 void msgpack_library(lua_State *lua);
 void redis_library(lua_State *lua);

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "script/sandbox_int.h"
 
 void sandbox_check(lua_State *lua)
@@ -13,13 +14,32 @@ void sandbox_check(lua_State *lua)
     }
 }
 
+void sandbox_ask(struct sandbox *s, size_t bytes)
+{
+    if (s->stop != STOP_NOT || s->ops == NULL) return;
+    if (!s->ops->goes_on(s->arg, bytes)) s->stop = STOP_ASKED;
+}
+
 void sandbox_charge(lua_State *lua, size_t bytes)
 {
-    struct sandbox *s = sandbox_of(lua);
-    if (s->stop == STOP_NOT && s->ops != NULL && !s->ops->goes_on(s->arg, bytes)) {
-        s->stop = STOP_ASKED;
-    }
+    sandbox_ask(sandbox_of(lua), bytes);
     sandbox_check(lua);
+}
+
+#define ASK_STEPS 10000
+#define SLOW_US 200 /* of SANDBOX_LOOK_STEPS steps, which take less than 20 */
+
+bool sandbox_look(struct sandbox *s)
+{
+    int64_t now_us = clock_mono_us();
+    bool is_slow = now_us - s->looked_us >= SLOW_US;
+    s->looked_us = now_us;
+    s->unasked += s->steps;
+    s->steps = 0;
+    if (!is_slow && s->unasked < ASK_STEPS) return false;
+    s->unasked = 0;
+    sandbox_ask(s, 0);
+    return s->stop != STOP_NOT;
 }
 
 #define WALK_BYTES 16384   /* from here on it is asked at once */
@@ -87,4 +107,10 @@ struct slice sandbox_string(lua_State *lua, int index)
     size_t len = 0;
     const char *text = luaL_checklstring(lua, index, &len);
     return slice_of(text, len);
+}
+
+void sandbox_push(lua_State *lua, struct slice text)
+{
+    sandbox_step(lua, sandbox_of(lua));
+    lua_pushlstring(lua, (const char *)text.data, text.len);
 }

@@ -246,10 +246,10 @@ static size_t get_option(lua_State *lua, const struct format *f, struct option *
         end = memchr(p, '\0', data.len - at);
         if (end == NULL) luaL_error(lua, "unfinished string in data");
         sandbox_walk(lua, (size_t)(end - p));
-        lua_pushlstring(lua, (const char *)p, (size_t)(end - p));
+        sandbox_push(lua, slice_of(p, (size_t)(end - p)));
         o->bytes = (size_t)(end - p) + 1;
         break;
-    case 'c': lua_pushlstring(lua, (const char *)p, o->bytes); break;
+    case 'c': sandbox_push(lua, slice_of(p, o->bytes)); break;
     case 'f':
     case 'd': push_float(lua, get_integer(p, o->bytes, f->is_big), o); break;
     default: push_integer(lua, get_integer(p, o->bytes, f->is_big), o); break;

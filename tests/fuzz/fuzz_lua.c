@@ -367,7 +367,7 @@ static enum sandbox_end run(struct sandbox *s, struct slice code, struct buf *ou
     struct error e;
     bool is_error = false;
     int ref = 0;
-    if (sandbox_compile(s, code, &ref, &e) != OK) return SANDBOX_FAILED;
+    if (sandbox_compile(s, code, NULL, NULL, &ref, &e) != OK) return SANDBOX_FAILED;
     struct sandbox_call call = {.ref = ref,
                                 .name = "sha",
                                 .keys = words,

@@ -143,7 +143,8 @@ static void all_is_there(struct sandbox *s)
     struct error e;
     int ref = 0;
     if (sandbox_is_spent(s)) return;
-    if (sandbox_compile(s, slice_str(code), &ref, &e) == OK) { /* there may be no memory left */
+    if (sandbox_compile(s, slice_str(code), NULL, NULL, &ref, &e) ==
+        OK) { /* there may be no memory left */
         enum sandbox_end end = run(s, ref, 2, &out);
         check(end == SANDBOX_DONE || end == SANDBOX_MEMORY);
         if (end == SANDBOX_DONE) check(slice_eq(buf_slice(&out), slice_str(wanted)));
@@ -171,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(s != NULL);
     if (script_head_read(code, false, &head, &e) == OK) {
         struct slice body = slice_of(data + head.code_at, size - head.code_at);
-        if (sandbox_compile(s, body, &ref, &e) == OK) {
+        if (sandbox_compile(s, body, NULL, NULL, &ref, &e) == OK) {
             for (int proto = 2; proto <= 3; proto++) {
                 out.len = 0;
                 (void)run(s, ref, proto, &out);

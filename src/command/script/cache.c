@@ -121,7 +121,7 @@ enum err program_compile(struct scripts *x, const struct program *p, int *ref, s
     struct script *s = p->script;
     if (s == NULL) return library_compile(x, p, ref, e);
     if (s->compiled != x->sandbox_number) {
-        enum err r = sandbox_compile(x->sandbox, p->code, &s->ref, e);
+        enum err r = sandbox_compile(x->sandbox, p->code, NULL, NULL, &s->ref, e);
         if (r != OK) return r;
         s->compiled = x->sandbox_number;
     }

@@ -192,7 +192,7 @@ static enum err compile(struct long_run *run)
     enum err r = OK;
     if (run->is_compiled) return OK;
     if (p->script != NULL || p->function.data == NULL) {
-        r = sandbox_compile(run->sandbox, p->code, &run->ref, &run->error);
+        r = sandbox_compile(run->sandbox, p->code, &long_ops, run, &run->ref, &run->error);
     } else {
         r = library_function(run->sandbox, p, &run->ref, &run->error);
     }

@@ -25,6 +25,7 @@ static bool on_call(void *arg, struct slice *argv, size_t argc, int proto, struc
     struct scripts *t = arg;
     size_t at = 0;
     t->calls++;
+    t->asks_before_call = t->asks;
     t->call_proto = proto;
     for (size_t i = 0; i < argc; i++) {
         at += (size_t)snprintf(t->words + at, sizeof t->words - at, "%s%.*s", i > 0 ? " " : "",
@@ -83,7 +84,8 @@ enum sandbox_end script_run(struct scripts *t, const char *code)
                                 .ops = &ops,
                                 .arg = t,
                                 .proto = t->proto};
-    if (sandbox_compile(t->s, slice_str(code), &call.ref, &e) != OK) fail_msg("%s", e.text);
+    if (sandbox_compile(t->s, slice_str(code), NULL, NULL, &call.ref, &e) != OK)
+        fail_msg("%s", e.text);
     buf_clear(&t->out, SIZE_MAX);
     buf_clear(&t->error, SIZE_MAX);
     t->asks = t->bytes = t->calls = 0;

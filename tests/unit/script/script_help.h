@@ -14,10 +14,11 @@ struct scripts {
     int proto;         /* of the result */
     bool is_function;
     /* Of the last run. */
-    size_t asks, bytes; /* goes_on was asked so often, about so many bytes */
-    size_t calls;       /* redis.call was called so often */
-    char words[256];    /* of the last call, with a blank between two */
-    int call_proto;     /* RESP of the last call */
+    size_t asks, bytes;      /* goes_on was asked so often, about so many bytes */
+    size_t calls;            /* redis.call was called so often */
+    size_t asks_before_call; /* the last one */
+    char words[256];         /* of the last call, with a blank between two */
+    int call_proto;          /* RESP of the last call */
     enum sandbox_end end;
     bool is_error;
     struct buf out, error; /* both end with a NUL that is not counted */

@@ -161,19 +161,69 @@ static void a_script_that_is_no_lua_is_not_compiled(void **state)
     struct scripts *t = *state;
     struct error e;
     int ref = 0;
-    assert_int_equal(sandbox_compile(t->s, slice_str("return +"), &ref, &e), ERR_SYNTAX);
+    assert_int_equal(sandbox_compile(t->s, slice_str("return +"), NULL, NULL, &ref, &e),
+                     ERR_SYNTAX);
     assert_non_null(strstr(e.text, "Error compiling script (new function): user_script:1:"));
-    assert_int_equal(sandbox_compile(t->s, slice_of("\033Lua", 4), &ref, &e), ERR_SYNTAX);
+    assert_int_equal(sandbox_compile(t->s, slice_of("\033Lua", 4), NULL, NULL, &ref, &e),
+                     ERR_SYNTAX);
     assert_non_null(strstr(e.text, "bytecode is refused"));
-    assert_int_equal(sandbox_compile(t->s, slice_of("x\0y", 3), &ref, &e), ERR_SYNTAX);
-    assert_int_equal(sandbox_compile(t->s, slice_of(NULL, 0), &ref, &e), OK);
+    assert_int_equal(sandbox_compile(t->s, slice_of("x\0y", 3), NULL, NULL, &ref, &e), ERR_SYNTAX);
+    assert_int_equal(sandbox_compile(t->s, slice_of(NULL, 0), NULL, NULL, &ref, &e), OK);
     sandbox_release(t->s, ref);
     sandbox_set_memory(t->s, 0);
     char code[9000];
     size_t len = (size_t)snprintf(code, sizeof code, "return '");
     memset(code + len, 'x', 8000);
     memcpy(code + len + 8000, "'", 2);
-    assert_int_equal(sandbox_compile(t->s, slice_str(code), &ref, &e), ERR_LIMIT);
+    assert_int_equal(sandbox_compile(t->s, slice_str(code), NULL, NULL, &ref, &e), ERR_LIMIT);
+}
+
+/* return {'...', ...}, of strings of 33 bytes: Lua's hash sees every other one of them, and all have
+ * the same. */
+static void write_collisions(struct buf *code, unsigned count)
+{
+    buf_append_str(code, "return {");
+    for (unsigned i = 0; i < count; i++) {
+        char text[34] = "";
+        for (unsigned k = 0; k < 33; k++) text[k] = k % 2 == 1 && (i >> k / 2 & 1) > 0 ? 'b' : 'a';
+        buf_printf(code, "'%s',", text);
+    }
+    buf_append_byte(code, '}');
+    assert_false(code->is_failed);
+}
+
+static bool asked(void *arg, size_t bytes)
+{
+    unsigned *asks = arg;
+    (void)bytes;
+    return ++*asks < 100;
+}
+
+/* Some 300 million comparisons. */
+static void a_script_that_takes_long_to_compile_is_not(void **state)
+{
+    static const struct sandbox_ops ops = {.goes_on = asked};
+    struct scripts *t = *state;
+    struct buf code = {0};
+    struct error e;
+    int ref = 0;
+    unsigned asks = 0;
+    write_collisions(&code, 28000);
+    assert_true(code.len <= SANDBOX_CODE_BYTES_MAX);
+    assert_int_equal(sandbox_compile(t->s, buf_slice(&code), NULL, NULL, &ref, &e), ERR_LIMIT);
+    assert_string_equal(e.text, "Error compiling script (new function): it takes too long");
+    assert_true(sandbox_is_spent(t->s));
+    sandbox_free(t->s);
+    t->s = sandbox_new(SCRIPT_MEMORY);
+    assert_int_equal(sandbox_compile(t->s, buf_slice(&code), &ops, &asks, &ref, &e), ERR_LIMIT);
+    assert_int_equal(asks, 100);
+    sandbox_free(t->s);
+    t->s = sandbox_new(SCRIPT_MEMORY);
+    buf_clear(&code, SIZE_MAX);
+    write_collisions(&code, 1000);
+    assert_int_equal(sandbox_compile(t->s, buf_slice(&code), NULL, NULL, &ref, &e), OK);
+    sandbox_release(t->s, ref);
+    buf_fini(&code);
 }
 
 /* ---- libraries ---- */
@@ -280,6 +330,7 @@ int main(void)
         T(one_script_leaves_nothing_for_the_next),
         T(what_could_do_harm_is_not_there),
         T(a_script_that_is_no_lua_is_not_compiled),
+        T(a_script_that_takes_long_to_compile_is_not),
         T(a_library_tells_its_functions),
         T(a_library_that_is_wrong_is_not_loaded),
         T(a_sha_is_forty_digits),
