@@ -226,7 +226,6 @@ static void sweep_begin(struct cache_sweep *s)
     s->next.count = s->next.cap = 0;
     if (s->now.count > 0) qsort(s->now.items, s->now.count, sizeof *s->now.items, compare_ranges);
     s->is_wanted = false;
-    s->slots = 0;
 }
 
 /* The last range that begins at the key or before it has the key, or none has: they are of the rows
@@ -253,19 +252,33 @@ static bool is_garbage(const struct cache *c, const struct cache_entry *entry)
            (key_space(key) != STORE_SPACE_COUNTED && is_in(&c->sweep.now, key));
 }
 
+/* From the end down to that slot. */
+static void sweep_from_end(struct cache *c, size_t until)
+{
+    struct cache_sweep *s = &c->sweep;
+    s->slots = s->left = htab_slots(&c->points);
+    s->until = until;
+    (void)htab_around(&c->points);
+}
+
 bool cache_sweep(struct cache *c)
 {
     struct cache_sweep *s = &c->sweep;
-    size_t slots = htab_slots(&c->points);
-    if (s->left == 0 && !s->is_wanted) return false;
-    if (s->left == 0) sweep_begin(s);
-    if (s->slots != slots) s->left = s->slots = slots; /* it has grown: all over again */
-    for (size_t looks = 0; looks < SWEEP_LOOKS && s->left > 0; looks++) {
+    if (!s->is_running && !s->is_wanted) return false;
+    if (!s->is_running) sweep_begin(s);
+    if (!s->is_running || s->slots != htab_slots(&c->points)) sweep_from_end(c, 0);
+    for (size_t looks = 0; looks < SWEEP_LOOKS && s->left > s->until; looks++) {
         uint64_t hash;
         struct cache_entry *entry = htab_item(&c->points, --s->left, &hash);
         if (entry == NULL || !is_garbage(c, entry)) continue;
         s->bytes += entry_bytes(entry);
         cache_remove(c, hash, entry);
     }
-    return s->left > 0 || s->is_wanted;
+    s->is_running = true;
+    if (s->left == s->until) {
+        size_t around = htab_around(&c->points);
+        s->is_running = around < s->slots;
+        if (s->is_running) sweep_from_end(c, around);
+    }
+    return s->is_running || s->is_wanted;
 }

@@ -3,8 +3,6 @@
  * always ends at a free slot. */
 #include "base/htab.h"
 
-#include <xxhash.h>
-
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -12,14 +10,9 @@
 #define MOVE_SLOTS 64     /* at least, with each insert */
 #define MOVE_AT_ONCE 1024 /* a table of so many slots is not worth two */
 
-uint64_t hash_bytes(struct slice s)
-{
-    return XXH3_64bits(s.data, s.len);
-}
-
 void htab_init(struct htab *h)
 {
-    *h = (struct htab){0};
+    *h = (struct htab){.around = SIZE_MAX};
 }
 
 void htab_fini(struct htab *h)
@@ -152,6 +145,19 @@ void htab_insert(struct htab *h, uint64_t hash, void *item)
     h->count++;
 }
 
+static size_t table_slots(const struct htab_table *t)
+{
+    return t->slots == NULL ? 0 : t->mask + 1;
+}
+
+/* An item with that home slot goes from the beginning of the table to its end. It stays at home or
+ * above. */
+static void note_around(struct htab *h, const struct htab_table *t, size_t home)
+{
+    size_t slot = t == &h->old ? table_slots(&h->table) + home : home;
+    if (slot < h->around) h->around = slot;
+}
+
 /* Deleting without tombstones: close the gap by moving back every later item of the same run that
  * would not be found from its home slot if the gap stayed (Knuth 6.4, algorithm R). */
 void htab_remove(struct htab *h, uint64_t hash, const void *item)
@@ -167,16 +173,12 @@ void htab_remove(struct htab *h, uint64_t hash, const void *item)
         size_t home = t->slots[i].hash & t->mask;
         bool stays = gap <= i ? (gap < home && home <= i) : (gap < home || home <= i);
         if (stays) continue;
+        if (i < gap) note_around(h, t, home);
         t->slots[gap] = t->slots[i];
         gap = i;
     }
     t->slots[gap].item = NULL;
     h->count--;
-}
-
-static size_t table_slots(const struct htab_table *t)
-{
-    return t->slots == NULL ? 0 : t->mask + 1;
 }
 
 size_t htab_slots(const struct htab *h)
@@ -191,6 +193,13 @@ void *htab_item(const struct htab *h, size_t i, uint64_t *hash)
     const struct htab_slot *s = i < slots ? &h->table.slots[i] : &h->old.slots[i - slots];
     if (s->item != NULL) *hash = s->hash;
     return s->item;
+}
+
+size_t htab_around(struct htab *h)
+{
+    size_t slot = h->around;
+    h->around = SIZE_MAX;
+    return slot;
 }
 
 void *htab_next(const struct htab *h, size_t *at)

@@ -1,6 +1,8 @@
 /* htab: hash table of pointers to structs whose first member is their `struct slice` key. Open
  * addressing, linear probing, backward-shift deletion, at most 3/4 full. Does not own its items.
  *
+ * All tables share hash_bytes, so that a key is hashed once.
+ *
  * It grows without ever stopping its user: a table of twice the size is begun, and each insert
  * moves a few slots there, from one free slot of the old table to another, so that every run of
  * items is in one of the two. Which one a key belongs to follows from its hash: one table is looked
@@ -9,7 +11,7 @@
 #ifndef BASE_HTAB_H
 #define BASE_HTAB_H
 
-#include "base/slice.h"
+#include "base/hash.h"
 
 struct htab_slot {
     uint64_t hash;
@@ -27,10 +29,8 @@ struct htab {
     size_t first;            /* of `old`: the slot with which moving began; it was free */
     size_t moved;            /* of `old`: so many slots from there on */
     size_t count;
+    size_t around; /* see htab_around */
 };
-
-/* 64-bit XXH3 of the bytes; the hash that all tables share, so that a key is hashed once. */
-uint64_t hash_bytes(struct slice s);
 
 void htab_init(struct htab *h);
 void htab_fini(struct htab *h);
@@ -55,10 +55,13 @@ void htab_remove(struct htab *h, uint64_t hash, const void *item);
 void *htab_next(const struct htab *h, size_t *at);
 /* For a walk that goes on while items come and go: what slot i of htab_slots has, and its hash.
  * NULL: it is free, and *hash is not set. From the last slot down to 0 the walk meets every item
- * that is there all the time, as items move downward alone; but for one that a removal moves around
- * the end of the table. When htab_slots changes it has to begin again. */
+ * that is there all the time, as items move downward alone; but for those that a removal moved
+ * around the end of a table since htab_around was called last. Those are in the slot that it
+ * returns or above: SIZE_MAX = there are none. When htab_slots changes the walk has to begin again.
+ */
 size_t htab_slots(const struct htab *h);
 void *htab_item(const struct htab *h, size_t i, uint64_t *hash);
+size_t htab_around(struct htab *h);
 /* Bytes held by the table itself. */
 size_t htab_bytes(const struct htab *h);
 

@@ -11,7 +11,7 @@
 #include "backend/local/file_journal.h"
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/htab.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "offline/check_int.h"
 
@@ -239,7 +239,7 @@ static bool versions_parse(struct slice text, struct slice *id, uint64_t *end)
     is_good = slice_to_u64(slice_take(&rest, ' '), &format) && is_good;
     *id = slice_take(&rest, ' ');
     is_good = slice_to_u64(slice_take(&rest, ' '), end) && is_good;
-    uint64_t hash = hash_bytes(slice_of(text.data, text.len - rest.len));
+    uint64_t hash = checksum_bytes(slice_of(text.data, text.len - rest.len));
     snprintf(sum, sizeof sum, "%016llx\n", (unsigned long long)hash);
     return is_good && slice_eq(rest, slice_str(sum));
 }

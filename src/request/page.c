@@ -3,7 +3,7 @@
  * A cursor is a byte for its format, the fingerprint and the place. */
 #include "request/page.h"
 
-#include "base/htab.h"
+#include "base/hash.h"
 #include "codec/base64.h"
 #include "request/args.h"
 #include "request/client_memory.h"
@@ -82,7 +82,7 @@ static uint64_t fingerprint_of(struct request *rq, const struct page *p, struct 
         buf_append_byte(rq->scratch, 0);
         buf_append(rq->scratch, where.data, where.len);
     }
-    return hash_bytes(buf_slice(rq->scratch));
+    return checksum_bytes(buf_slice(rq->scratch));
 }
 
 enum err page_begin(struct request *rq, struct page *p, const struct page_words *a,

@@ -1,5 +1,5 @@
-/* json: the library `cjson`, Debian's own but for decode (json_decode.c), so that scripts find in it
- * what they find in Redis. It is told nothing of limits: its buffer is none of Lua's memory, it
+/* json: the library `cjson`, Debian's own but for decode (json_decode.c), so that scripts find in
+ * it what they find in Redis. It is told nothing of limits: its buffer is none of Lua's memory, it
  * ends the process when there is no memory for that, loses it when Lua's allocator raises an error,
  * and comes back to nothing before it is done. So what encode is going to write is weighed before
  * (json_weigh), and it runs with an allocator that refuses nothing (sandbox_lenient).

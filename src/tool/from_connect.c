@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/htab.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "tool/deno_record.h"
 #include "tool/kv_connect.h"
@@ -192,8 +192,8 @@ static void remote_identity(const struct source *s, char out[SOURCE_PLACE_BYTES]
 {
     const struct remote *r = s->state;
     snprintf(out, SOURCE_PLACE_BYTES, "database=%s,url=%016llx,prefix=%016llx",
-             service_database(r->service), (unsigned long long)hash_bytes(slice_str(r->url)),
-             (unsigned long long)hash_bytes(s->prefix));
+             service_database(r->service), (unsigned long long)checksum_bytes(slice_str(r->url)),
+             (unsigned long long)checksum_bytes(s->prefix));
 }
 
 static void remote_share(const struct source *s, uint64_t *done, uint64_t *all)

@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/htab.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "tool/deno_record.h"
 
@@ -376,7 +376,7 @@ static void deno_file_identity(const struct source *s, char out[SOURCE_PLACE_BYT
              (long long)deno_file_number(d, "select version from data_version"),
              (long long)deno_file_number(d, "select version from kv order by k limit 1"),
              (long long)deno_file_number(d, "select version from kv order by k desc limit 1"),
-             (unsigned long long)hash_bytes(s->prefix));
+             (unsigned long long)checksum_bytes(s->prefix));
 }
 
 static void deno_file_share(const struct source *s, uint64_t *done, uint64_t *all)

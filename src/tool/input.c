@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/htab.h"
+#include "base/hash.h"
 
 #define INPUT_STEP (1u << 20)
 #define INPUT_HEAD 4096             /* bytes by which an input is known */
@@ -35,7 +35,7 @@ enum tool_status input_open(struct input *in, const char *path)
     enum tool_status s = is_stdin ? TOOL_DONE : input_open_file(in, path);
     while (s == TOOL_DONE && !in->is_end && in->bytes.len < INPUT_HEAD) s = input_more(in);
     size_t head = in->bytes.len < INPUT_HEAD ? in->bytes.len : INPUT_HEAD;
-    in->head = hash_bytes(slice_of(in->bytes.data, head));
+    in->head = checksum_bytes(slice_of(in->bytes.data, head));
     return s;
 }
 

@@ -10,7 +10,7 @@
 #include "backend/local/sqlite_store.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/htab.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -124,7 +124,7 @@ static enum err copy_checked(struct archive_segment *k, const char *part, struct
     if (r == OK) {
         k->about.timeline = a->timeline;
         k->about.bytes = used.len;
-        k->about.sum = hash_bytes(used);
+        k->about.sum = checksum_bytes(used);
         k->about.last_ms = walk.last_ms;
     }
     buf_fini(&bytes);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/htab.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #define FORMAT 1
@@ -127,7 +127,7 @@ static enum err manifest_parse(const char *dir, struct slice text, struct manife
         number++;
         if (slice_has_prefix(line, slice_str("end "))) {
             (void)slice_take(&line, ' ');
-            if (take_sum(&line, &sum) && sum == hash_bytes(before) && rest.len == 0) return OK;
+            if (take_sum(&line, &sum) && sum == checksum_bytes(before) && rest.len == 0) return OK;
             return error_set(e, ERR_CORRUPT, "%s/manifest is damaged: its checksum is wrong", dir);
         }
         if (!read_line(m, line)) {
@@ -203,7 +203,7 @@ enum err manifest_write(const char *dir, const struct manifest *m, struct error 
     write_segments(&text, m);
     write_bases(&text, m);
     buf_require(&text);
-    uint64_t sum = hash_bytes(buf_slice(&text));
+    uint64_t sum = checksum_bytes(buf_slice(&text));
     buf_printf(&text, "end %016llx\n", (unsigned long long)sum);
     buf_require(&text);
     enum err r = file_write_all((char *)path.data, buf_slice(&text), e);

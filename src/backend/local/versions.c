@@ -9,7 +9,7 @@
 #include "backend/local/file_journal_int.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/htab.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 #define FORMAT 1
@@ -36,7 +36,7 @@ enum err versions_file_write(const char *dir, const uint8_t *database_id, uint64
     versions_path(dir, &path);
     database_id_format(database_id, id);
     buf_printf(&text, "tupled-versions 1 %s %llu ", id, (unsigned long long)end);
-    uint64_t sum = hash_bytes(buf_slice(&text));
+    uint64_t sum = checksum_bytes(buf_slice(&text));
     buf_printf(&text, "%016llx\n", (unsigned long long)sum);
     buf_require(&text);
     enum err r = file_write_all((char *)path.data, buf_slice(&text), e);
@@ -61,7 +61,7 @@ static enum err versions_parse(struct file_journal *j, struct slice text, uint64
     is_good = slice_to_u64(slice_take(&rest, ' '), &format) && is_good;
     struct slice id = slice_take(&rest, ' ');
     is_good = slice_to_u64(slice_take(&rest, ' '), end) && is_good;
-    uint64_t hash = hash_bytes(slice_of(text.data, text.len - rest.len));
+    uint64_t hash = checksum_bytes(slice_of(text.data, text.len - rest.len));
     snprintf(sum, sizeof sum, "%016llx\n", (unsigned long long)hash);
     if (!is_good || !slice_eq(rest, slice_str(sum))) {
         return error_set(e, ERR_CORRUPT, "%s/versions is damaged", j->dir);

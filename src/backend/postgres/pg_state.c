@@ -2,7 +2,7 @@
  * and the checksum of an entry. */
 #include "backend/postgres/pg_store_int.h"
 #include "base/bytes.h"
-#include "base/htab.h"
+#include "base/hash.h"
 
 static const char applied_sql[] =
     "SELECT applied, (SELECT count(*) FROM tupled_garbage g WHERE g.id = $1), step "
@@ -13,11 +13,11 @@ static const char counts_sql[] =
 int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms, struct slice value)
 {
     uint8_t head[32];
-    put_u64(head, hash_bytes(key));
+    put_u64(head, checksum_bytes(key));
     put_u64(head + 8, version);
     put_u64(head + 16, (uint64_t)expiry_ms);
-    put_u64(head + 24, hash_bytes(value));
-    return (int64_t)hash_bytes(slice_of(head, sizeof head));
+    put_u64(head + 24, checksum_bytes(value));
+    return (int64_t)checksum_bytes(slice_of(head, sizeof head));
 }
 
 enum err pg_fenced_off(struct pg_store *s, const char *missing, struct error *e)

@@ -5,7 +5,7 @@
 
 #include "backend/postgres/term.h"
 #include "base/bytes.h"
-#include "base/htab.h"
+#include "base/hash.h"
 
 #define ROWS_FIRST 16 /* in the first statement; then as many as make ... */
 #define ROWS_MAX 1000
@@ -26,8 +26,8 @@ int64_t pg_part_checksum(const struct pg_part *p)
     put_u64(head + 24, p->version_before);
     put_u64(head + 32, p->last_version);
     put_u64(head + 40, (uint64_t)p->time_ms);
-    put_u64(head + 48, hash_bytes(p->body));
-    return (int64_t)hash_bytes(slice_of(head, sizeof head));
+    put_u64(head + 48, checksum_bytes(p->body));
+    return (int64_t)checksum_bytes(slice_of(head, sizeof head));
 }
 
 void pg_walk_init(struct pg_walk *w, struct pg *pg, int64_t id, uint64_t after)

@@ -10,7 +10,7 @@
  *   GROUPS the place after its last part (collection/parts.h)
  */
 #include "request/elements.h"
-#include "base/htab.h"
+#include "base/hash.h"
 #include "codec/base64.h"
 #include "collection/parts.h"
 #include "request/args.h"
@@ -54,7 +54,7 @@ static void write_head(struct request *rq, const struct view *v, struct slice ke
     struct entry own;
     uint64_t created = rq->client->entered.created;
     head[0] = CURSOR_FORMAT;
-    put_u64(head + 1, hash_bytes(key) ^ hash_bytes(slice_of(&created, sizeof created)));
+    put_u64(head + 1, checksum_bytes(key) ^ checksum_bytes(slice_of(&created, sizeof created)));
     put_u64(head + 9, entry->version);
     put_u32(head + 17, view_own(v, key, &own) ? view_writes(v) : 0);
 }

@@ -26,7 +26,7 @@ static void items_init(struct item *items, uint64_t hash_mask)
     for (unsigned i = 0; i < ITEMS; i++) {
         int len = snprintf(items[i].text, sizeof items[i].text, "key %u", i);
         items[i].key = slice_of(items[i].text, (size_t)len);
-        items[i].hash = hash_bytes(items[i].key) & hash_mask;
+        items[i].hash = checksum_bytes(items[i].key) & hash_mask; /* the same each time */
         items[i].is_in = false;
     }
 }
@@ -83,26 +83,34 @@ static void random_steps_agree_with_an_array(void **state)
     assert_true(seen_moving > 10);
 }
 
+static void meet(const struct htab *h, size_t slot, const struct item *items, bool *is_met)
+{
+    uint64_t hash = 0;
+    const struct item *item = htab_item(h, slot, &hash);
+    if (item == NULL) return;
+    assert_int_equal(hash, item->hash);
+    is_met[item - items] = true;
+}
+
 /* The walk of htab_item meets what is there all the time, whatever goes and comes meanwhile. */
 static void a_walk_goes_on_while_items_come_and_go(void **state)
 {
     static struct item items[ITEMS];
     static bool is_met[ITEMS];
+    bool was_around = false;
     for (uint64_t seed = 0; seed < 50; seed++) {
         struct htab h;
         struct rng rng;
         rng_init(&rng, seed);
-        items_init(items, 0x3ff); /* no run gets around the end of 4096 slots */
+        items_init(items, 0x1ff);
+        for (unsigned i = 0; i < ITEMS; i++) items[i].hash += 3700; /* of 4096: around the end */
         memset(is_met, 0, sizeof is_met);
         htab_init(&h);
         htab_reserve(&h, 2000);
         for (unsigned i = 0; i < 1000; i++) htab_insert(&h, items[i].hash, &items[i]);
         size_t slots = htab_slots(&h);
         for (size_t at = slots; at > 0;) {
-            uint64_t hash = 0;
-            const struct item *item = htab_item(&h, --at, &hash);
-            if (item != NULL) assert_int_equal(hash, item->hash);
-            if (item != NULL) is_met[item - items] = true;
+            meet(&h, --at, items, is_met);
             unsigned other = 500 + (unsigned)rng_below(&rng, 1000); /* the first 500 stay */
             if (rng_below(&rng, 4) > 0) continue;
             bool is_there = items[other].is_in == (other >= 1000);
@@ -113,10 +121,14 @@ static void a_walk_goes_on_while_items_come_and_go(void **state)
             }
             items[other].is_in = !items[other].is_in; /* not as in the beginning */
         }
+        size_t around = htab_around(&h);
+        was_around = was_around || around < slots;
+        for (size_t at = slots; around < at;) meet(&h, --at, items, is_met);
         assert_int_equal(htab_slots(&h), slots);
         for (unsigned i = 0; i < 500; i++) assert_true(is_met[i]);
         htab_fini(&h);
     }
+    assert_true(was_around);
 }
 
 static void all_items_of_a_hash_are_found(void **state)
@@ -203,10 +215,14 @@ static void what_is_at_home_after_the_end_stays(void **state)
     htab_insert(&h, last.hash, &last.key);
     htab_insert(&h, next.hash, &next.key);
     htab_insert(&h, home.hash, &home.key);
+    assert_int_equal(htab_around(&h), SIZE_MAX);
     htab_remove(&h, last.hash, &last.key);
+    assert_int_equal(htab_around(&h), 63); /* where a walk finds next */
+    assert_int_equal(htab_around(&h), SIZE_MAX);
     assert_ptr_equal(htab_find(&h, next.hash, next.key), &next);
     assert_ptr_equal(htab_find(&h, home.hash, home.key), &home);
     htab_remove(&h, next.hash, &next.key);
+    assert_int_equal(htab_around(&h), SIZE_MAX);
     assert_ptr_equal(htab_find(&h, home.hash, home.key), &home);
     htab_fini(&h);
 }
