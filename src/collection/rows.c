@@ -4,7 +4,7 @@
 #include "collection/walk.h"
 
 #include <math.h>
-#include <xxhash.h>
+#include <openssl/sha.h>
 
 #define TAG_AT (KEY_HEAD_BYTES + INCARNATION_ID_BYTES)
 #define REST_AT (TAG_AT + 1)
@@ -40,26 +40,33 @@ static size_t name_bytes(struct slice name)
     return is_long(name) ? LONG_NAME_BYTES : name.len;
 }
 
+static void hash_write(uint8_t *p, struct slice name)
+{
+    uint8_t hash[SHA256_DIGEST_LENGTH];
+    SHA256(name.data, name.len, hash);
+    memcpy(p, hash, NAME_HASH_BYTES);
+}
+
 static void name_write(uint8_t *p, struct slice name)
 {
     if (!is_long(name)) {
         bytes_copy(p, name.data, name.len);
         return;
     }
-    XXH128_canonical_t hash;
-    XXH128_canonicalFromHash(&hash, XXH3_128bits(name.data, name.len));
     memcpy(p, name.data, NAME_WHOLE_BYTES);
-    memcpy(p + NAME_WHOLE_BYTES, hash.digest, NAME_HASH_BYTES);
+    hash_write(p + NAME_WHOLE_BYTES, name);
 }
 
 int name_order(struct slice a, struct slice b)
 {
-    uint8_t x[LONG_NAME_BYTES];
-    uint8_t y[LONG_NAME_BYTES];
-    if (!is_long(a) && !is_long(b)) return slice_cmp(a, b);
-    name_write(x, a);
-    name_write(y, b);
-    return slice_cmp(slice_of(x, name_bytes(a)), slice_of(y, name_bytes(b)));
+    uint8_t x[NAME_HASH_BYTES];
+    uint8_t y[NAME_HASH_BYTES];
+    if (!is_long(a) || !is_long(b)) return slice_cmp(a, b);
+    int order = memcmp(a.data, b.data, NAME_WHOLE_BYTES);
+    if (order != 0 || slice_eq(a, b)) return order;
+    hash_write(x, a);
+    hash_write(y, b);
+    return memcmp(x, y, NAME_HASH_BYTES);
 }
 
 /* A key with room for `rest` bytes after the tag; *to is where they go. */

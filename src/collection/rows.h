@@ -17,10 +17,11 @@
  *   database, SPACE_COLLECTION, incarnation (12), tuple                      nothing: whose it is
  *
  * Numbers are big-endian. The row of a field has the field's expiry. A name of more than
- * NAME_WHOLE_BYTES is in the key with its first NAME_WHOLE_BYTES and the XXH128 of all of it, and
- * whole in the value: before it its length (4 bytes) in a row f, after the score in a row m, after
- * a byte in a row s. So keys are short enough for PostgreSQL's index, and in the order of names but
- * for names that agree in so many bytes.
+ * NAME_WHOLE_BYTES is in the key with its first NAME_WHOLE_BYTES and the first NAME_HASH_BYTES of
+ * the SHA-256 of all of it, and whole in the value: before it its length (4 bytes) in a row f,
+ * after the score in a row m, after a byte in a row s. So keys are short enough for PostgreSQL's
+ * index, and in the order of names but for names that agree in so many bytes. Two names of one hash
+ * would be one element: so the hash is one for which none can be made.
  *
  * The incarnation is of the commit that made the rows: never another's, so that all of a collection
  * is forgotten as one range, and a name that is given to a new collection shares nothing.

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 #include "base/random.h"
 #include "collection/walk.h"
@@ -103,6 +104,38 @@ static void long_names_that_begin_alike_have_rows_of_their_own(void **state)
     struct slice like = slice_of(key.data + key.len - 1016, 1016);
     assert_false(slice_eq(row_of_name(&arena, &of, ROW_MEMBER, like), key));
     assert_true(name_order(like, whole) != 0);
+    arena_fini(&arena);
+}
+
+/* In the second block of XXH3 words 0 of two stripes are multiplied by nothing where their lower
+ * halves are those of its secret; what one has more in its upper half the other has less. */
+static struct slice same_xxh128(struct arena *arena, uint32_t more)
+{
+    static const uint8_t lower[2][4] = {{0xb8, 0xfe, 0x6c, 0x39}, {0x7c, 0x01, 0x81, 0x2c}};
+    uint32_t upper[2] = {1000 + more, 5000 - more};
+    struct slice name = name_of(arena, 1300, 'z');
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t *p = (uint8_t *)name.data + 1024 + 64 * i;
+        memcpy(p, lower[i], sizeof lower[i]);
+        memcpy(p + 4, &upper[i], sizeof upper[i]);
+    }
+    return name;
+}
+
+static void names_made_to_have_one_checksum_have_rows_of_their_own(void **state)
+{
+    struct arena arena;
+    (void)state;
+    arena_init(&arena, 65536);
+    struct slice a = same_xxh128(&arena, 0);
+    struct slice b = same_xxh128(&arena, 1);
+    XXH128_hash_t x = XXH3_128bits(a.data, a.len);
+    XXH128_hash_t y = XXH3_128bits(b.data, b.len);
+    assert_false(slice_eq(a, b));
+    assert_true(XXH128_isEqual(x, y));
+    assert_true(name_order(a, b) != 0);
+    assert_false(
+        slice_eq(row_of_name(&arena, &of, ROW_MEMBER, a), row_of_name(&arena, &of, ROW_MEMBER, b)));
     arena_fini(&arena);
 }
 
@@ -238,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_row_says_what_it_was_made_of),
         cmocka_unit_test(keys_are_short_enough_for_every_store),
         cmocka_unit_test(long_names_that_begin_alike_have_rows_of_their_own),
+        cmocka_unit_test(names_made_to_have_one_checksum_have_rows_of_their_own),
         cmocka_unit_test(scores_sort_as_numbers_and_minus_0_as_0),
         cmocka_unit_test(rows_of_a_score_lie_between_its_bounds),
         cmocka_unit_test(all_rows_of_an_incarnation_are_one_range),
