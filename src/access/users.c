@@ -35,7 +35,7 @@ static uint64_t incarnation_new(void)
 /* Of one whom a line makes that does not say it: the same at each start. */
 static uint64_t incarnation_of(struct slice name)
 {
-    return hash_bytes(name);
+    return checksum_bytes(name);
 }
 
 /* ---- the table ---- */
