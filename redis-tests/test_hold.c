@@ -25,7 +25,9 @@ static long written_ms;                                 /* when the unsynced wri
 
 static int start(void **state)
 {
-    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
+    /* One at a time: what is held is told apart by its sync. */
+    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300",
+                                      "TUPLED_TEST_LONG_SYNC_US=1000000000", NULL};
     group_opens(&writer, &reader, &other, &watcher, NULL);
     server = testserver_start(&(struct testserver_options){.env = env});
     redisContext *c = testserver_connect(server);

@@ -123,10 +123,8 @@ static void batches_walk(struct journal_check *j, const struct found *s, size_t 
     struct batch_header h;
     *offset = JOURNAL_HEADER_BYTES;
     patch_values_clear(&j->values);
-    while (*offset < j->bytes.len) {
+    while (batch_next(buf_slice(&j->bytes), offset, j->last, &s->header.id, &h)) {
         const uint8_t *batch = j->bytes.data + *offset;
-        if (!batch_peek(batch, j->bytes.len - *offset, &h)) break;
-        if (!batch_verify(batch, &h, &s->header.id)) break;
         place_put(j, s, *offset);
         if (h.transactions > 0 && h.first_version <= j->last) {
             check_say(j->k, CHECK_DAMAGE, PART, j->place, "versions go back: %llu comes after %llu",

@@ -185,6 +185,7 @@ static unsigned test_delay_ms(const char *name, const char *what)
  * TUPLED_TEST_TICKET_MS: how long a ticket waits for its first use (docs/http.md).
  * TUPLED_TEST_FORMAT: of the tables in PostgreSQL, which a newer tupled would make (term.h).
  * TUPLED_TEST_SHORT_SYNC_US: how long a sync of the journal may be that the loop does by itself.
+ * TUPLED_TEST_LONG_SYNC_US: how long one must be for two to be under way.
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged.
  * TUPLED_TEST_IO_THREADS: as many as a larger machine would make by itself. */
 static void read_test_environment(struct server *s)
@@ -203,6 +204,7 @@ static void read_test_environment(struct server *s)
     unsigned sync_delay_ms = test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync");
     fault_set_sync_delay_ms(sync_delay_ms);
     if (sync_delay_ms == 0) s->short_sync_us = (int64_t)test_number("TUPLED_TEST_SHORT_SYNC_US");
+    s->long_sync_us = (int64_t)test_number("TUPLED_TEST_LONG_SYNC_US");
     fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));
 }
 

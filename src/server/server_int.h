@@ -73,6 +73,7 @@ struct server {
     int64_t tls_looked_us;          /* at them; monotonic */
     size_t late_bytes_max;          /* of watches, for tests; 0 = the default */
     int64_t short_sync_us;          /* file_journal.h, likewise */
+    int64_t long_sync_us;           /* likewise */
     bool is_journal_buffered;       /* for tests: as journal-direct no */
     int64_t ticket_ms;              /* of tests; 0 = as usual */
     int64_t format;                 /* likewise; term_options */

@@ -62,6 +62,7 @@ static struct local_options settings_local(const struct server *s)
         .archive_ms = (int64_t)c->archive_interval_s * 1000,
         .is_journal_buffered = c->journal_direct == CONFIG_NO || s->is_journal_buffered,
         .short_sync_us = s->short_sync_us,
+        .long_sync_us = s->long_sync_us,
     };
 }
 

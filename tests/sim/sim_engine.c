@@ -129,7 +129,8 @@ static struct db_options options_of(struct sim *s)
     o.local.segment_bytes = 256 * 1024;
     o.local.retention_ms = 3600000;
     o.local.retention_bytes = 4 * 256 * 1024;
-    o.local.flush_rows = rng_below(&s->rng, 2); /* 1: a flush moves even two rows */
+    o.local.flush_rows = rng_below(&s->rng, 2);                 /* 1: a flush moves even two rows */
+    o.local.long_sync_us = rng_below(&s->rng, 3) == 0 ? 0 : -1; /* -1: two syncs under way */
     o.engine.value_bytes_max = o.engine.txn_bytes_max = 1 << 20;
     o.engine.expire_batch = 5;
     o.queues.dedup_window_ms = QUEUE_CHECK_DEDUP_MS;
@@ -352,6 +353,16 @@ static void match_log(struct sim *s, uint64_t acknowledged)
     fail_msg("the state after the start is no prefix of what was committed");
 }
 
+/* The database is closed. */
+static void lose_power(struct sim *s, uint64_t acknowledged)
+{
+    s->losses += power_fail(s->power);
+    s->failures++;
+    sim_open(s);
+    match_log(s, acknowledged);
+    index_check_all(&s->indexes, s->clock_ms);
+}
+
 static void fail_power(struct sim *s)
 {
     uint64_t acknowledged = s->durable;
@@ -361,11 +372,7 @@ static void fail_power(struct sim *s)
     queue_check_close(&s->queues);
     collection_check_close(&s->collections);
     db_abandon(s->db);
-    s->losses += power_fail(s->power);
-    s->failures++;
-    sim_open(s);
-    match_log(s, acknowledged);
-    index_check_all(&s->indexes, s->clock_ms);
+    lose_power(s, acknowledged);
 }
 
 static void stop_cleanly(struct sim *s)
@@ -378,6 +385,10 @@ static void stop_cleanly(struct sim *s)
     collection_check_close(&s->collections);
     /* An apply that fails at the stop leaves what it had to write in the journal. */
     enum err r = db_close(s->db, &e);
+    if (r == ERR_IO && s->is_fatal) { /* a write had failed, and it was not told yet */
+        lose_power(s, s->durable);
+        return;
+    }
     if (r != OK && !(r == ERR_IO && s->late != NULL)) fail_msg("stop: %s", e.text);
     sim_open(s);
     s->log[0] = (struct commit){

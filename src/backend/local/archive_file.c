@@ -56,13 +56,12 @@ enum err segment_walk(struct segment_walk *w, struct slice bytes, struct error *
                  memcmp(header.id.database_id, w->id.database_id, DATABASE_ID_BYTES) == 0;
     if (!is_it) return error_set(e, ERR_CORRUPT, "it is another segment than its name says");
     while (r == OK && w->version < w->last && !w->is_over) {
-        const uint8_t *batch = bytes.data + w->end;
-        if (!batch_peek(batch, bytes.len - w->end, &h) || !batch_verify(batch, &h, &w->id)) {
+        if (!batch_next(bytes, &w->end, w->version, &w->id, &h)) {
             return error_set(e, ERR_CORRUPT,
                              "damaged at offset %zu: what follows version %llu cannot be read",
                              w->end, (unsigned long long)w->version);
         }
-        r = walk_batch(w, batch, &h, e);
+        r = walk_batch(w, bytes.data + w->end, &h, e);
         if (h.last_version > w->version) w->version = h.last_version;
         w->end += batch_bytes(h.payload_bytes);
     }

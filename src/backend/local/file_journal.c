@@ -1,4 +1,16 @@
-/* file_journal: batches and the journal thread. Files are segments.c's. */
+/* file_journal: batches and the journal's threads. Files are segments.c's.
+ *
+ *   filling -> sealed -> job of a thread: written and synced -> collected: acknowledged
+ *
+ * While one job is under way a second one may be (docs/decisions/own-sync.md): where syncs take
+ * long, so that clients wait for one and not for the rest of another as well. It is written past
+ * the page cache, from the next block of the same segment on: no block is on its way twice.
+ *
+ * 1. Jobs are collected in the order in which they were posted, whichever is done first; after one
+ *    that failed nothing is acknowledged.
+ * 2. Two are under way only within one segment: the header of the next one says that all of the one
+ *    before it is synced (recover.c).
+ */
 #include "backend/local/file_journal_int.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,6 +27,8 @@
 #define OWN_BYTES (64 * 1024) /* of a batch that the loop writes */
 #define READERS_STAY_US 2000000
 #define SEGMENT_MARGIN 4096 /* room kept in a segment for the last durable mark */
+/* From here on a second sync under way is worth the bytes that are left free. */
+#define LONG_SYNC_US 400
 
 /* ---- filling and sealing ---- */
 
@@ -126,62 +140,7 @@ static enum err journal_reserve(struct journal *journal, size_t bytes, struct er
     return error_set(e, ERR_WAIT, "a journal segment is being prepared");
 }
 
-/* ---- the journal thread ---- */
-
-/* All batches at once, past the page cache. *is_done false, with OK: they are to be written
- * otherwise. */
-static enum err write_direct(struct write_job *w, bool *is_done)
-{
-    const struct sealed_batch *first = w->batches;
-    struct direct *d = w->journal->direct;
-    size_t bytes = 0;
-    *is_done = false;
-    if (first == NULL || !w->may_be_direct || w->unsynced != NULL) return OK;
-    for (const struct sealed_batch *b = first; b != NULL; b = b->next) {
-        if (b->segment != first->segment) return OK;
-        bytes += b->base.bytes.len - b->header_at;
-    }
-    struct segment *s = first->segment;
-    if (!direct_begin(d, &s->file, s->id.number, first->offset, bytes, s->bytes)) return OK;
-    for (const struct sealed_batch *b = first; b != NULL; b = b->next) {
-        direct_add(d,
-                   slice_of(b->base.bytes.data + b->header_at, b->base.bytes.len - b->header_at));
-    }
-    return direct_end(d, is_done, &w->error);
-}
-
-/* Moving on to the next segment syncs the one left behind, whatever the durability: so at most one
- * has unsynced bytes, and a later sync of that one covers all. */
-static enum err write_batches(struct write_job *w)
-{
-    enum err r = OK;
-    for (struct sealed_batch *b = w->batches; b != NULL && r == OK; b = b->next) {
-        if (w->unsynced != NULL && w->unsynced != b->segment) {
-            r = file_sync(&w->unsynced->file, &w->error);
-        }
-        struct slice bytes = slice_of(b->base.bytes.data + b->header_at,
-                                      b->base.bytes.len - b->header_at);
-        if (r == OK) r = file_write_at(&b->segment->file, b->offset, bytes, &w->error);
-        w->unsynced = b->segment;
-    }
-    if (r == OK && w->wants_sync && w->unsynced != NULL) {
-        r = file_sync(&w->unsynced->file, &w->error);
-        if (r == OK) w->unsynced = NULL;
-    }
-    return r;
-}
-
-static void write_run(struct job *job)
-{
-    struct write_job *w = (struct write_job *)job;
-    int64_t begin_us = clock_mono_us();
-    for (struct sealed_batch *b = w->batches; b != NULL; b = b->next) {
-        batch_seal(b->base.bytes.data + JOURNAL_HEADER_BYTES, &b->header, &b->segment->id);
-    }
-    w->result = write_direct(w, &w->was_direct);
-    if (w->result == OK && !w->was_direct) w->result = write_batches(w);
-    w->sync_us = clock_mono_us() - begin_us;
-}
+/* ---- what the threads have done ---- */
 
 /* By the durability of now, not of when the job began: a job without a sync that was under way when
  * `always` was chosen acknowledges nothing, and another one follows that syncs. */
@@ -210,17 +169,16 @@ struct archive *file_journal_archive(const struct journal *journal)
     return ((const struct file_journal *)journal)->options.archive;
 }
 
-static void write_done(struct job *job)
+/* The version of the last one. */
+static uint64_t collect_batches(struct file_journal *j, struct write_job *w)
 {
-    struct write_job *w = (struct write_job *)job;
-    struct file_journal *j = w->journal;
-    j->base.is_busy = false;
-    j->unsynced = w->unsynced;
     uint64_t last = j->version_written;
+    j->told = 0;
     while (w->batches != NULL) {
         struct sealed_batch *b = w->batches;
         w->batches = b->next;
         last = b->header.last_version;
+        j->told += b->header.transactions;
         j->written_bytes += b->header.payload_bytes;
         if (b->header.durable_version > j->version_marked) {
             j->version_marked = b->header.durable_version;
@@ -234,6 +192,32 @@ static void write_done(struct job *job)
         j->unused = b;
         j->batches++;
     }
+    return last;
+}
+
+static void count_sync(struct file_journal *j, const struct write_job *w)
+{
+    j->synced_bytes = j->written_bytes;
+    j->synced_us = clock_mono_us();
+    j->syncs++;
+    j->direct_syncs += w->was_direct;
+    j->ahead += w->is_ahead;
+    j->sync_us += (uint64_t)w->sync_us;
+    j->sync_us_last = w->sync_us;
+    histogram_add(&j->sync_times, w->sync_us);
+    j->short_syncs = w->sync_us <= j->options.short_sync_us ? j->short_syncs + 1 : 0;
+    if (w->sync_us > SLOW_SYNC_US) {
+        log_verbose("journal: a sync took %lld ms", (long long)w->sync_us / 1000);
+    }
+}
+
+static void collect(struct file_journal *j, struct write_job *w)
+{
+    w->is_done = false;
+    j->under_way--;
+    j->unsynced = w->unsynced;
+    uint64_t last = collect_batches(j, w);
+    if (j->base.is_failed) return; /* what came before it may be missing */
     if (w->result != OK) {
         j->base.is_failed = true;
         journal_set_room(j);
@@ -243,26 +227,33 @@ static void write_done(struct job *job)
     j->version_written = last;
     if (w->wants_sync) {
         j->base.synced = last;
-        j->synced_bytes = j->written_bytes;
-        j->synced_us = clock_mono_us();
-        j->syncs++;
-        j->direct_syncs += w->was_direct;
-        j->sync_us += (uint64_t)w->sync_us;
-        histogram_add(&j->sync_times, w->sync_us);
-        j->short_syncs = w->sync_us <= j->options.short_sync_us ? j->short_syncs + 1 : 0;
-        if (w->sync_us > SLOW_SYNC_US) {
-            log_verbose("journal: a sync took %lld ms", (long long)w->sync_us / 1000);
-        }
+        count_sync(j, w);
     }
     journal_acknowledge(j);
 }
 
-/* Is it so short that the loop can wait for it? */
-static bool is_short(const struct file_journal *j)
+static struct write_job *oldest(struct file_journal *j)
 {
-    const struct sealed_batch *b = j->job.batches;
+    return &j->jobs[(j->newest + JOURNAL_JOBS + 1 - j->under_way) % JOURNAL_JOBS];
+}
+
+static bool goes_ahead(const struct file_journal *j);
+
+static void write_done(struct job *job)
+{
+    struct write_job *w = (struct write_job *)job;
+    struct file_journal *j = w->journal;
+    w->is_done = true;
+    while (j->under_way > 0 && oldest(j)->is_done) collect(j, oldest(j));
+    j->base.is_busy = j->under_way > 0 && !goes_ahead(j);
+}
+
+/* Is it so short that the loop can wait for it? */
+static bool is_short(const struct file_journal *j, const struct write_job *w)
+{
+    const struct sealed_batch *b = w->batches;
     bool is_small = b != NULL && b->next == NULL && b->base.bytes.len <= OWN_BYTES;
-    return is_small && j->job.wants_sync && j->short_syncs >= SHORT_SYNCS;
+    return is_small && w->wants_sync && j->short_syncs >= SHORT_SYNCS;
 }
 
 /* Who reads the newest history finds it in the page cache, if it is written there. */
@@ -271,28 +262,67 @@ static bool is_being_read(const struct file_journal *j)
     return j->current_read_us != 0 && clock_mono_us() - j->current_read_us < READERS_STAY_US;
 }
 
+/* May another one be posted while one is under way? */
+static bool goes_ahead(const struct file_journal *j)
+{
+    const struct write_job *w = &j->jobs[j->newest];
+    return j->under_way < JOURNAL_JOBS && w->may_be_direct && w->wants_sync &&
+           j->sync_us_last >= j->options.long_sync_us &&
+           j->options.durability == DURABILITY_ALWAYS && !j->base.is_failed;
+}
+
+/* What is sealed becomes a job. */
 static void journal_start_job(struct file_journal *j, bool wants_sync)
 {
-    j->job.batches = j->sealed;
+    if (j->under_way > 0) j->newest = (j->newest + 1) % JOURNAL_JOBS;
+    struct write_job *w = &j->jobs[j->newest];
+    INVARIANT(w->batches == NULL && !w->is_done && j->under_way < JOURNAL_JOBS);
+    w->batches = j->sealed;
     j->sealed = NULL;
     j->sealed_end = &j->sealed;
-    j->job.wants_sync = wants_sync;
-    j->job.may_be_direct = wants_sync && j->direct != NULL && !is_being_read(j);
-    j->base.is_busy = true;
+    w->wants_sync = wants_sync;
+    w->unsynced = j->unsynced;
+    w->may_be_direct = wants_sync && w->direct != NULL && !is_being_read(j);
+    w->is_ahead = j->under_way > 0;
+    j->under_way++;
+    j->base.is_busy = !goes_ahead(j);
     j->wants_sync = false;
-    if (!j->base.may_block || !is_short(j)) {
-        worker_post(j->writer, &j->job.job);
+    if (w->is_ahead || !j->base.may_block || !is_short(j, w)) {
+        worker_post(w->writer, &w->job);
         return;
     }
-    write_run(&j->job.job);
+    journal_write_run(&w->job);
     j->own_syncs++;
-    write_done(&j->job.job);
+    write_done(&w->job);
+}
+
+/* A second one, in the next block of the segment that the first one is written to, as soon as it
+ * has as many transactions as the last one that was collected: the clients of those have written
+ * again by then. Earlier, batches would get ever smaller. */
+static void start_ahead(struct file_journal *j)
+{
+    const struct sealed_batch *first = j->jobs[j->newest].batches;
+    struct segment *s = j->current;
+    bool is_one_segment = j->sealed == NULL && first != NULL && first->segment == s;
+    if (!is_one_segment || j->unsynced != NULL || is_being_read(j)) return;
+    if (filling_is_empty(j) || j->base.filling->transactions < j->told) return;
+    size_t other = batch_other_place((size_t)s->used);
+    uint64_t begin = other > 0 ? other : s->used;
+    if (begin + batch_bytes((uint32_t)journal_filled(&j->base)) + SEGMENT_MARGIN > s->bytes) return;
+    s->used = begin;
+    INVARIANT(first->next == NULL || first->next->segment == s); /* 2 */
+    journal_seal(j);
+    journal_start_job(j, true);
 }
 
 static void journal_hand_over(struct journal *journal)
 {
     struct file_journal *j = file_journal_of(journal);
     if (j->base.is_busy || j->base.is_failed) return;
+    if (j->under_way > 0) {
+        start_ahead(j);
+        return;
+    }
     if (!filling_is_empty(j)) journal_seal(j);
     if (j->sealed == NULL && !j->wants_sync) return;
     journal_start_job(j, j->options.durability == DURABILITY_ALWAYS || j->wants_sync);
@@ -317,7 +347,7 @@ static void journal_mark(struct file_journal *j, int64_t now_us, int64_t time_ms
         j->sealed_us = now_us;
         return;
     }
-    bool is_idle = !j->base.is_busy && j->sealed == NULL && filling_is_empty(j);
+    bool is_idle = j->under_way == 0 && j->sealed == NULL && filling_is_empty(j);
     if (!is_idle || j->base.synced <= j->version_marked) return;
     if (now_us - j->sealed_us < MARKER_IDLE_US || !has_room_for_mark(j)) return;
     j->base.filling->first_version = j->base.version_last + 1;
@@ -346,10 +376,32 @@ static void journal_tick(struct journal *journal, int64_t time_ms)
     journal_archive_try(j);
 }
 
+/* Without threads this runs the jobs: one a call, and not always the one that was posted first.
+ * Every other call leaves one for which another may be posted. */
+static bool poll_inline(struct file_journal *j)
+{
+    bool waits = j->under_way < JOURNAL_JOBS && goes_ahead(j) && j->polls % 2 == 0;
+    j->polls++;
+    for (unsigned i = 0; i < JOURNAL_JOBS && !waits; i++) {
+        struct worker *writer = j->jobs[(j->polls / 2 + i) % JOURNAL_JOBS].writer;
+        if (writer != NULL && worker_poll(writer)) return true;
+    }
+    return false;
+}
+
+static bool poll_threads(struct file_journal *j)
+{
+    bool has_written = false;
+    for (unsigned i = 0; i < JOURNAL_JOBS; i++) {
+        if (j->jobs[i].writer != NULL && worker_poll(j->jobs[i].writer)) has_written = true;
+    }
+    return has_written;
+}
+
 static bool journal_poll(struct journal *journal)
 {
     struct file_journal *j = file_journal_of(journal);
-    bool has_written = worker_poll(j->writer);
+    bool has_written = j->base.owner.is_inline ? poll_inline(j) : poll_threads(j);
     worker_poll(j->background);
     if (j->options.archive != NULL) archive_poll(j->options.archive);
     return has_written;
@@ -367,6 +419,7 @@ static void journal_stats(const struct journal *journal, struct journal_stats *o
         .syncs = j->syncs,
         .own_syncs = j->own_syncs,
         .direct_syncs = j->direct_syncs,
+        .ahead = j->ahead,
         .sync_us = j->sync_us,
         .batches = j->batches,
     };
@@ -392,11 +445,14 @@ static enum err journal_start(struct journal *journal, struct journal_replay *r,
     if (result != OK) return result;
     result = versions_open(j, last_version, &r->version_next, e);
     if (result != OK) return result;
-    j->writer = journal_worker(j, "journal");
     j->background = journal_worker(j, "segments");
-    if (j->writer == NULL || j->background == NULL) {
-        return error_set(e, ERR_IO, "the system gives no more threads");
+    bool is_started = j->background != NULL;
+    for (unsigned i = 0; i < JOURNAL_JOBS; i++) {
+        if (i > 0 && j->jobs[i].direct == NULL) break; /* one at a time */
+        j->jobs[i].writer = journal_worker(j, "journal");
+        is_started = is_started && j->jobs[i].writer != NULL;
     }
+    if (!is_started) return error_set(e, ERR_IO, "the system gives no more threads");
     j->base.version_last = j->version_written = last_version;
     j->base.acknowledged = j->base.synced = last_version;
     j->version_marked = last_version;
@@ -420,13 +476,15 @@ static void journal_free(struct file_journal *j)
 {
     archive_close(j->options.archive);
     buf_fini(&j->archive_source);
-    worker_free(j->writer);
+    for (unsigned i = 0; i < JOURNAL_JOBS; i++) worker_free(j->jobs[i].writer);
     segments_close(j);
     batches_free((struct sealed_batch *)j->base.filling);
     batches_free(j->sealed);
     batches_free(j->unused);
-    batches_free(j->job.batches);
-    direct_free(j->direct);
+    for (unsigned i = 0; i < JOURNAL_JOBS; i++) {
+        batches_free(j->jobs[i].batches);
+        direct_free(j->jobs[i].direct);
+    }
     places_free(j->places);
     patch_log_free(j->base.patches);
     file_unlock(j->options.lock_fd);
@@ -437,11 +495,14 @@ static void journal_free(struct file_journal *j)
 static void journal_settle(struct journal *journal)
 {
     struct file_journal *j = file_journal_of(journal);
-    while (!j->base.is_failed && (j->base.is_busy || j->base.synced < j->base.version_last)) {
+    while (!j->base.is_failed && (j->under_way > 0 || j->base.synced < j->base.version_last)) {
         journal_want_sync(journal);
         journal_hand_over(journal);
-        worker_drain(j->writer);
-        worker_poll(j->writer);
+        for (unsigned i = 0; i < JOURNAL_JOBS; i++) {
+            if (j->jobs[i].writer == NULL) continue;
+            worker_drain(j->jobs[i].writer);
+            worker_poll(j->jobs[i].writer);
+        }
     }
 }
 
@@ -501,8 +562,13 @@ struct journal *file_journal_new(const struct file_journal_options *options)
     j->base.is_always = options->durability == DURABILITY_ALWAYS;
     j->retained_end = &j->retained;
     j->sealed_end = &j->sealed;
-    j->job = (struct write_job){.job = {.run = write_run, .done = write_done}, .journal = j};
-    if (!options->is_buffered) j->direct = direct_new();
+    if (j->options.long_sync_us == 0) j->options.long_sync_us = LONG_SYNC_US;
+    for (unsigned i = 0; i < JOURNAL_JOBS; i++) {
+        struct write_job *w = &j->jobs[i];
+        *w = (struct write_job){.job = {.run = journal_write_run, .done = write_done},
+                                .journal = j};
+        if (!options->is_buffered) w->direct = direct_new();
+    }
     j->places = places_new();
     j->base.patches = patch_log_new();
     return &j->base;

@@ -41,6 +41,7 @@ struct file_journal_options {
     unsigned interval_ms;     /* DURABILITY_INTERVAL */
     bool is_buffered;         /* nothing is written past the page cache (direct.h) */
     int64_t short_sync_us;    /* no longer is one that the loop can do; 0 = as usual */
+    int64_t long_sync_us;     /* after one that took so long two are under way; 0 = as usual */
     int64_t retention_ms;     /* segments younger than this are kept ... */
     uint64_t retention_bytes; /* ... as long as together they are smaller than this */
     struct archive *archive;  /* the journal's now; NULL = there is none */

@@ -1,4 +1,4 @@
-/* file_journal_int: what file_journal.c (batches and the journal thread), segments.c (files:
+/* file_journal_int: what file_journal.c (batches and jobs), journal_write.c, segments.c (files:
  * prepared ahead, retained, used again), recover.c (the start), history.c (reading what was
  * committed), versions.c (the reserved block) and guard.c share.
  */
@@ -57,6 +57,8 @@ struct sealed_batch {
     struct batch_header header;
 };
 
+#define JOURNAL_JOBS 2 /* under way at a time */
+
 struct write_job {
     struct job job; /* first */
     struct file_journal *journal;
@@ -65,6 +67,10 @@ struct write_job {
     bool wants_sync;
     bool may_be_direct; /* past the page cache */
     bool was_direct;
+    bool is_ahead;         /* posted before the one before it was done */
+    bool is_done;          /* collected; the one before it may not be */
+    struct direct *direct; /* owned; NULL = writes go through the page cache */
+    struct worker *writer; /* its thread; NULL before `start` */
     int64_t sync_us;
     enum err result;
     struct error error;
@@ -83,7 +89,6 @@ struct file_journal {
     struct journal base; /* first */
     struct file_journal_options options;
     char *dir;                 /* owned */
-    struct worker *writer;     /* the journal thread; NULL before `start` */
     struct worker *background; /* one thread: prepares and removes segments, reserves versions */
     struct segment *current;   /* NULL when the disk was full at the start */
     struct segment *spares;    /* prepared ones; SPARES_WANTED of them when there was time */
@@ -96,13 +101,16 @@ struct file_journal {
     uint64_t new_bytes;          /* size of segments prepared from now on; see segments.c */
     uint64_t applied;            /* as the last release said ... */
     int64_t released_ms;         /* ... and when */
-    struct sealed_batch *sealed; /* waiting for the thread, oldest first */
+    struct sealed_batch *sealed; /* waiting for a thread, oldest first */
     struct sealed_batch **sealed_end;
     struct sealed_batch *unused;
-    struct write_job job;
-    struct direct *direct;    /* of the job; owned; NULL = writes go through the page cache */
+    struct write_job jobs[JOURNAL_JOBS];
+    unsigned under_way;       /* jobs; the newest is ... */
+    unsigned newest;          /* ... this one, or was, when none is */
+    unsigned told;            /* transactions of the job that was collected last */
+    int64_t sync_us_last;     /* of that job */
     int64_t current_read_us;  /* monotonic: history was read in the current segment; 0 = never */
-    struct segment *unsynced; /* job.unsynced when the last job ended: the loop's copy */
+    struct segment *unsynced; /* of the job that was collected last */
     uint64_t version_written; /* in the file, synced or not */
     uint64_t version_marked;  /* highest durable version that a batch on disk names */
     int64_t sealed_us;        /* monotonic: the first tick after a batch was sealed; 0 = none yet */
@@ -116,7 +124,9 @@ struct file_journal {
     uint64_t syncs, sync_us, batches;
     uint64_t own_syncs;    /* that the loop did */
     uint64_t direct_syncs; /* past the page cache */
-    unsigned short_syncs;  /* in a row */
+    unsigned polls;
+    uint64_t ahead;       /* jobs that were posted before the one before them was done */
+    unsigned short_syncs; /* in a row */
     /* Bytes of transactions since the start. */
     uint64_t sealed_bytes, written_bytes, synced_bytes;
     struct histogram sync_times;
@@ -137,6 +147,9 @@ static inline struct file_journal *file_journal_of(struct journal *j)
 {
     return (struct file_journal *)j;
 }
+
+/* journal_write.c: the run of a write_job; on its thread, or on the loop's. */
+void journal_write_run(struct job *job);
 
 /* segments.c */
 /* Makes the first segment, in the caller's thread; on a full disk there is none yet. */

@@ -77,22 +77,44 @@ static enum err window_fill(struct batches *b, struct reading *k, size_t want, s
     return r;
 }
 
-/* The batch at the offset; *payload is borrowed until the next call. */
+/* Whether a whole batch is at the offset. */
+static enum err batch_at(struct batches *b, struct reading *k, struct batch_header *h,
+                         bool *is_there, struct error *e)
+{
+    uint64_t room = b->offset < k->pin.bytes ? k->pin.bytes - b->offset : 0;
+    *is_there = false;
+    if (room < JOURNAL_BATCH_BYTES) return OK;
+    enum err r = window_fill(b, k, JOURNAL_BATCH_BYTES, e);
+    if (r != OK || !batch_peek(b->window.data + (b->offset - b->window_at), (size_t)room, h)) {
+        return r;
+    }
+    r = window_fill(b, k, batch_bytes(h->payload_bytes), e);
+    if (r == OK) {
+        *is_there = batch_verify(b->window.data + (b->offset - b->window_at), h, &k->pin.id);
+    }
+    return r;
+}
+
+/* The batch at the offset, or at the next block, as batch_next. What is read here is durable: if
+ * one is missing between, the versions say so. *payload is borrowed until the next call. */
 static enum err batch_read(struct batches *b, struct reading *k, struct batch_header *h,
                            struct slice *payload, struct error *e)
 {
-    uint64_t room = b->offset < k->pin.bytes ? k->pin.bytes - b->offset : 0;
-    if (room < JOURNAL_BATCH_BYTES) return error_set(e, ERR_CORRUPT, "it ends too early");
-    enum err r = window_fill(b, k, JOURNAL_BATCH_BYTES, e);
-    if (r != OK) return r;
-    if (!batch_peek(b->window.data + (b->offset - b->window_at), (size_t)room, h)) {
-        return error_set(e, ERR_CORRUPT, "a batch is missing");
+    bool is_there = false;
+    uint64_t at = b->offset;
+    enum err r = batch_at(b, k, h, &is_there, e);
+    uint64_t other = batch_other_place((size_t)at);
+    if (r == OK && !is_there && other > 0) {
+        b->offset = other;
+        r = batch_at(b, k, h, &is_there, e);
     }
-    r = window_fill(b, k, batch_bytes(h->payload_bytes), e);
     if (r != OK) return r;
-    const uint8_t *batch = b->window.data + (b->offset - b->window_at);
-    if (!batch_verify(batch, h, &k->pin.id)) return error_set(e, ERR_CORRUPT, "a damaged batch");
-    *payload = slice_of(batch + JOURNAL_BATCH_BYTES, h->payload_bytes);
+    if (!is_there) {
+        b->offset = at;
+        return error_set(e, ERR_CORRUPT, "a damaged batch");
+    }
+    *payload = slice_of(b->window.data + (b->offset - b->window_at) + JOURNAL_BATCH_BYTES,
+                        h->payload_bytes);
     return OK;
 }
 
@@ -203,7 +225,11 @@ static enum err read_batches(struct journal_read *read)
     while (is_through && k->version < k->end && k->batches.offset - begin < READ_BYTES_MAX) {
         struct batch_header h = {.last_version = 0};
         struct slice payload;
+        uint64_t at = k->batches.offset;
         enum err r = batch_read(&k->batches, k, &h, &payload, &read->error);
+        if (r == OK && k->batches.offset != at && h.first_version != k->version + 1) {
+            r = error_set(&read->error, ERR_CORRUPT, "a batch is missing");
+        }
         if (r == OK) r = take_batch(read, &h, payload, &is_through);
         if (r != OK) return r;
         if (is_through) k->batches.offset += batch_bytes(h.payload_bytes);

@@ -1,6 +1,7 @@
 /* journal_format: headers and batches into bytes and back, with their checksums. */
 #include "backend/local/journal_format.h"
 #include "base/bytes.h"
+#include "base/file.h"
 
 #include <stdio.h>
 #include <xxhash.h>
@@ -115,4 +116,29 @@ bool batch_verify(const uint8_t *batch, const struct batch_header *h, const stru
 {
     uint64_t stored = get_u64_little(batch + 8);
     return stored == batch_checksum(batch, h->payload_bytes, id);
+}
+
+size_t batch_other_place(size_t at)
+{
+    size_t over = at % FILE_BLOCK_BYTES;
+    return over > 0 ? at + FILE_BLOCK_BYTES - over : 0;
+}
+
+static bool is_whole(struct slice segment, size_t at, const struct segment_id *id,
+                     struct batch_header *h)
+{
+    if (at >= segment.len) return false;
+    const uint8_t *batch = segment.data + at;
+    return batch_peek(batch, segment.len - at, h) && batch_verify(batch, h, id);
+}
+
+bool batch_next(struct slice segment, size_t *at, uint64_t last, const struct segment_id *id,
+                struct batch_header *h)
+{
+    if (is_whole(segment, *at, id, h)) return true;
+    size_t other = batch_other_place(*at);
+    if (other == 0 || !is_whole(segment, other, id, h)) return false;
+    if (h->transactions == 0 || h->first_version != last + 1) return false;
+    *at = other;
+    return true;
 }

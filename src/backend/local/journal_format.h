@@ -1,8 +1,9 @@
 /* journal_format: the bytes of a journal segment. Little-endian, as the machines it runs on.
  *
- *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; after
- *             the last one zeros (the space is reserved and written beforehand) or what a power
- *             failure left
+ *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; one that
+ *             was written while the one before it was not on disk yet begins at the next block of
+ *             4096, and zeros are between (file_journal.c). After the last one zeros (the space is
+ *             reserved and written beforehand) or what a power failure left
  *   header    magic "TUPLEDJ\n", format u32, timeline u32, number u64, version_before u64 (the last
  *             version in the journal before this segment), database id 16 bytes, checksum u64, pad
  *   batch     magic u32, payload bytes u32, checksum u64, first version u64, last version u64,
@@ -19,8 +20,9 @@
 
 #include "backend/txn.h"
 
-#define JOURNAL_FORMAT 3
-#define JOURNAL_FORMAT_OLDEST 2 /* that is read: the same, without patches (backend/patch.h) */
+#define JOURNAL_FORMAT 4
+/* That is read: 3 leaves no blocks free, 2 has no patches (backend/patch.h) either. */
+#define JOURNAL_FORMAT_OLDEST 2
 #define JOURNAL_HEADER_BYTES 64
 #define JOURNAL_BATCH_BYTES 56
 #define DATABASE_ID_BYTES 16
@@ -64,5 +66,12 @@ bool batch_peek(const uint8_t *in, size_t room, struct batch_header *h);
 bool batch_verify(const uint8_t *batch, const struct batch_header *h, const struct segment_id *id);
 /* Length of a batch in the segment, header and padding included. */
 size_t batch_bytes(uint32_t payload_bytes);
+/* The batch that comes next, whole, where `last` is the version of those before: at *at, or *at
+ * moves to the next block, where only the one that follows without a gap counts: what is between
+ * may be missing. False: none is there. */
+bool batch_next(struct slice segment, size_t *at, uint64_t last, const struct segment_id *id,
+                struct batch_header *h);
+/* The next block, if that is elsewhere; 0 = it is not. */
+size_t batch_other_place(size_t at);
 
 #endif

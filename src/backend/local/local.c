@@ -45,6 +45,7 @@ static struct file_journal_options journal_options(const struct local_options *o
                                          .interval_ms = o->interval_ms,
                                          .is_buffered = o->is_journal_buffered,
                                          .short_sync_us = o->short_sync_us,
+                                         .long_sync_us = o->long_sync_us,
                                          .retention_ms = o->retention_ms,
                                          .retention_bytes = o->retention_bytes,
                                          .archive_ms = o->archive_ms};

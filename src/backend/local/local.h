@@ -29,6 +29,7 @@ struct local_options {
     int64_t archive_ms;              /* no commit waits longer for its place in the archive */
     bool is_journal_buffered;        /* file_journal.h: is_buffered */
     int64_t short_sync_us;           /* file_journal.h; 0 = as usual */
+    int64_t long_sync_us;            /* likewise */
 };
 
 /* Both or none. ERR_LOCKED, ERR_CORRUPT, ERR_FORMAT, ERR_IO, ERR_DISK_FULL. The journal unlocks the

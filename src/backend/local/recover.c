@@ -140,10 +140,8 @@ static enum err segment_replay(struct recovery *rec, size_t i, size_t *offset, s
     enum err r = OK;
     *offset = JOURNAL_HEADER_BYTES;
     patch_values_clear(&rec->replay->values);
-    while (r == OK && *offset < rec->bytes.len) {
+    while (r == OK && batch_next(buf_slice(&rec->bytes), offset, rec->last_version, &id, &h)) {
         const uint8_t *batch = rec->bytes.data + *offset;
-        if (!batch_peek(batch, rec->bytes.len - *offset, &h)) break;
-        if (!batch_verify(batch, &h, &id)) break;
         if (h.transactions > 0 && h.first_version <= rec->last_version) break;
         struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h.payload_bytes);
         r = journal_replay_batch(&rec->journal->base, rec->replay, payload, e);

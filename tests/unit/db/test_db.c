@@ -101,6 +101,7 @@ static uint64_t set(struct bench *t, int number, uint8_t value)
         if (r == OK) return txn.version;
         assert_int_equal(r, ERR_WAIT);
         turn(t);
+        waiter_cancel(&t->waiter); /* it may be told later */
     }
     fail_msg("it waits for ever");
     return 0;
@@ -125,6 +126,7 @@ static int get(struct bench *t, int number)
         if (r == OK) return entry.exists ? entry.value.data[0] : -1;
         assert_int_equal(r, ERR_WAIT);
         turn(t);
+        waiter_cancel(&t->waiter); /* it may be told later */
     }
     fail_msg("it waits for ever");
     return 0;
