@@ -34,6 +34,13 @@ void direct_free(struct direct *d)
     mem_free(d);
 }
 
+void direct_leave(struct direct *d, uint64_t number)
+{
+    if (d->number == number) return;
+    file_close(&d->file);
+    d->number = 0;
+}
+
 static uint64_t block_of(uint64_t offset)
 {
     return offset - offset % FILE_BLOCK_BYTES;

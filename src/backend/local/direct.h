@@ -20,6 +20,9 @@
 /* Of a journal; one thread at a time. */
 struct direct;
 
+/* Its file is closed, unless it is that of the segment with that number: segments are removed. */
+void direct_leave(struct direct *d, uint64_t number);
+
 #define DIRECT_BYTES_MAX ((size_t)1 << 20) /* of the batches that are written together */
 
 struct direct *direct_new(void);

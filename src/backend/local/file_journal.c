@@ -239,12 +239,20 @@ static struct write_job *oldest(struct file_journal *j)
 
 static bool goes_ahead(const struct file_journal *j);
 
+/* The one whose turn may not come for long: it does not keep the blocks of a removed segment. */
+static void leave_segments(struct file_journal *j)
+{
+    struct direct *d = j->jobs[(j->newest + 1) % JOURNAL_JOBS].direct;
+    if (d != NULL && j->current != NULL) direct_leave(d, j->current->id.number);
+}
+
 static void write_done(struct job *job)
 {
     struct write_job *w = (struct write_job *)job;
     struct file_journal *j = w->journal;
     w->is_done = true;
     while (j->under_way > 0 && oldest(j)->is_done) collect(j, oldest(j));
+    if (j->under_way == 0) leave_segments(j);
     j->base.is_busy = j->under_way > 0 && !goes_ahead(j);
 }
 

@@ -51,6 +51,7 @@ static void test_init(struct test *t, uint64_t seed, uint64_t segment_bytes)
     t->rig.local.segment_bytes = segment_bytes;
     t->rig.local.retention_ms = ALWAYS_MS;
     t->rig.local.retention_bytes = UINT64_MAX;
+    t->rig.local.long_sync_us = seed % 2 == 0 ? -1 : 0; /* -1: two syncs under way */
     arena_init(&t->q.arena, 4096);
     rig_open(&t->rig);
 }
@@ -186,6 +187,7 @@ static void run(uint64_t seed, unsigned commits, uint64_t segment_bytes)
     for (unsigned n = 0; n < commits; n++) {
         uint32_t what = rng_below(&t.rng, 100);
         commit(&t);
+        if (what >= 20) journal_submit(t.rig.journal);
         if (what < 50) read_before(&t);
         if (what < 5) rig_apply(&t.rig);
         if (what == 6) {
