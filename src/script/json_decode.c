@@ -172,7 +172,6 @@ static void read_string(struct decoder *d)
         return;
     }
     d->at++;
-    sandbox_walk(d->lua, (size_t)(d->at - begin));
 }
 
 /* Does strtod read here what JSON does not call a number? */
@@ -217,9 +216,7 @@ static void read_word(struct decoder *d)
 
 static void next_token(struct decoder *d)
 {
-    const char *begin = d->at;
     while (*d->at == ' ' || *d->at == '\t' || *d->at == '\n' || *d->at == '\r') d->at++;
-    sandbox_walk(d->lua, (size_t)(d->at - begin));
     d->token_at = (size_t)(d->at - d->text);
     switch (*d->at) {
     case '{': set(d, TOKEN_OBJECT_BEGIN, 1); return;
@@ -327,6 +324,7 @@ int json_decode(lua_State *lua)
     if (text.len >= 2 && (text.data[0] == '\0' || text.data[1] == '\0')) {
         luaL_error(lua, "JSON parser does not support UTF-16 or UTF-32");
     }
+    sandbox_walk(lua, text.len * 4);
     sandbox_need(lua, text.len);
     lua_pushvalue(lua, lua_upvalueindex(1));
     lua_call(lua, 0, 1);
