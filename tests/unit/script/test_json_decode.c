@@ -73,6 +73,8 @@ static void add_value(struct buf *out, uint64_t *seed, int depth)
         "\"\\uD83D\\uDE00\"",
         "\"\\ud83d\"",
         "\"\\ude00\"",
+        "\"\\ude00\\ude00\"",
+        "\"ab\\ncd\\u0041e\"",
         "\"\\ud83d\\u0041\"",
         "\"\\u00g0\"",
         "\"\\x\"",
