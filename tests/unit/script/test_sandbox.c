@@ -57,8 +57,12 @@ static void a_script_that_does_not_end_is_ended(void **state)
         if (script_run(t, codes[i]) != SANDBOX_STOPPED) fail_msg("not stopped: %s", codes[i]);
         assert_int_equal(t->asks, 501); /* after the no it is not asked again */
         assert_int_equal(t->out.len + t->error.len, 0);
+        /* One that heard it in an allocation, as 64 of them took long, is not used again. */
+        if (sandbox_is_spent(t->s)) {
+            sandbox_free(t->s);
+            t->s = sandbox_new(SCRIPT_MEMORY);
+        }
     }
-    assert_false(sandbox_is_spent(t->s));
     t->asks_max = SIZE_MAX;
     script_is(t, "1", "1");
 }
