@@ -264,9 +264,10 @@ static void sweep_from_end(struct cache *c, size_t until)
 bool cache_sweep(struct cache *c)
 {
     struct cache_sweep *s = &c->sweep;
-    if (!s->is_running && !s->is_wanted) return false;
-    if (!s->is_running) sweep_begin(s);
-    if (!s->is_running || s->slots != htab_slots(&c->points)) sweep_from_end(c, 0);
+    bool begins = s->left == 0;
+    if (begins && !s->is_wanted) return false;
+    if (begins) sweep_begin(s);
+    if (begins || s->slots != htab_slots(&c->points)) sweep_from_end(c, 0);
     for (size_t looks = 0; looks < SWEEP_LOOKS && s->left > s->until; looks++) {
         uint64_t hash;
         struct cache_entry *entry = htab_item(&c->points, --s->left, &hash);
@@ -274,11 +275,10 @@ bool cache_sweep(struct cache *c)
         s->bytes += entry_bytes(entry);
         cache_remove(c, hash, entry);
     }
-    s->is_running = true;
     if (s->left == s->until) {
         size_t around = htab_around(&c->points);
-        s->is_running = around < s->slots;
-        if (s->is_running) sweep_from_end(c, around);
+        s->left = 0;
+        if (around < s->slots) sweep_from_end(c, around);
     }
-    return s->is_running || s->is_wanted;
+    return s->left > 0 || s->is_wanted;
 }

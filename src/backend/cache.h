@@ -63,9 +63,8 @@ struct cache_ranges {
 };
 
 struct cache_sweep {
-    bool is_running;
-    size_t left, until;            /* slots from `until` on and below `left` are to be looked at */
-    size_t slots;                  /* of the table that it goes over */
+    size_t left, until; /* slots below `left`, down to `until`; left 0 = no sweep is under way */
+    size_t slots;       /* of the table that it goes over */
     struct cache_ranges now, next; /* of this sweep, by start; of the one after it */
     bool is_wanted;                /* something is outdated since this one began */
     size_t bytes;                  /* that went; the user sets it to 0 */

@@ -20,13 +20,12 @@
 /* Of a journal; one thread at a time. */
 struct direct;
 
-/* Its file is closed, unless it is that of the segment with that number: segments are removed. */
-void direct_leave(struct direct *d, uint64_t number);
-
 #define DIRECT_BYTES_MAX ((size_t)1 << 20) /* of the batches that are written together */
 
 struct direct *direct_new(void);
 void direct_free(struct direct *d); /* NULL is fine */
+/* Closes its file, unless that is the segment with this number: segments are removed. */
+void direct_leave(struct direct *d, uint64_t number);
 
 /* What is added goes to `offset` of the file, which is the segment with that number, right after
  * what was written to it last; it is not more than `bytes`, up to DIRECT_BYTES_MAX, and ends before

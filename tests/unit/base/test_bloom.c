@@ -11,7 +11,7 @@
 
 static uint64_t hash_of(uint64_t n)
 {
-    return hash_bytes(slice_of(&n, sizeof n));
+    return checksum_bytes(slice_of(&n, sizeof n)); /* the same each time */
 }
 
 static void what_was_put_in_is_there(void **state)

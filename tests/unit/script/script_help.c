@@ -25,7 +25,6 @@ static bool on_call(void *arg, struct slice *argv, size_t argc, int proto, struc
     struct scripts *t = arg;
     size_t at = 0;
     t->calls++;
-    t->asks_before_call = t->asks;
     t->call_proto = proto;
     for (size_t i = 0; i < argc; i++) {
         at += (size_t)snprintf(t->words + at, sizeof t->words - at, "%s%.*s", i > 0 ? " " : "",
@@ -78,14 +77,14 @@ enum sandbox_end script_run(struct scripts *t, const char *code)
     struct sandbox_call call = {.name = "sha",
                                 .is_function = t->is_function,
                                 .keys = keys,
-                                .args = args,
+                                .args = t->args != NULL ? t->args : args,
                                 .key_count = 1,
-                                .arg_count = 2,
+                                .arg_count = t->args != NULL ? t->arg_count : 2,
                                 .ops = &ops,
                                 .arg = t,
                                 .proto = t->proto};
-    if (sandbox_compile(t->s, slice_str(code), NULL, NULL, &call.ref, &e) != OK)
-        fail_msg("%s", e.text);
+    enum err r = sandbox_compile(t->s, slice_str(code), NULL, NULL, &call.ref, &e);
+    if (r != OK) fail_msg("%s", e.text);
     buf_clear(&t->out, SIZE_MAX);
     buf_clear(&t->error, SIZE_MAX);
     t->asks = t->bytes = t->calls = 0;
@@ -132,4 +131,12 @@ void script_replies(struct scripts *t, const char *code, const char *wanted)
     (void)script_run(t, code);
     if (t->end != SANDBOX_DONE) fail_msg("%s: %s", code, (const char *)t->error.data);
     assert_string_equal(t->out.data, wanted);
+}
+
+void script_collision(unsigned i, char out[COLLISION_BYTES + 1])
+{
+    for (unsigned k = 0; k < COLLISION_BYTES; k++) {
+        out[k] = k % 2 == 1 && (i >> k / 2 & 1) > 0 ? 'b' : 'a';
+    }
+    out[COLLISION_BYTES] = '\0';
 }

@@ -239,41 +239,6 @@ static void it_takes_no_more_memory_than_there_is(void **state)
     script_is(t, "#cjson.decode('\"\\\\n' .. ('x'):rep(100000) .. '\"')", "100001");
 }
 
-/* Lua's hash of a string of 64 bytes sees every third of them. */
-static const char collide[] = "local t, c = {}, {'a', 'b'} "
-                              "for i = 0, 8191 do "
-                              "  local s, n = {}, i "
-                              "  for j = 1, 13 do "
-                              "    s[j], n = 'x' .. c[n % 2 + 1] .. 'y', math.floor(n / 2) "
-                              "  end "
-                              "  t[i + 1] = table.concat(s) .. ('z'):rep(25) "
-                              "end ";
-
-/* It is asked far more often than the steps alone would have it: 64 of these take longer than all of
- * them take otherwise, on any machine. */
-static void strings_that_lua_does_not_tell_apart_are_asked_about(void **state)
-{
-    static const char *const does[] = {
-        "cjson.decode(x)",
-        "cmsgpack.unpack(x)",
-    };
-    static const char *const makes[] = {
-        "'[\"' .. table.concat(t, '\",\"') .. '\"]'",
-        "cmsgpack.pack(t)",
-    };
-    struct scripts *t = *state;
-    for (size_t i = 0; i < sizeof does / sizeof does[0]; i++) {
-        struct buf code = {0};
-        buf_printf(&code, "%s local x = %s t = nil collectgarbage() redis.call('PING') ", collide,
-                   makes[i]);
-        buf_printf(&code, "local n = #%s return n", does[i]);
-        buf_append_byte(&code, '\0');
-        script_replies(t, (const char *)code.data, ":8192\r\n");
-        assert_in_range(t->asks - t->asks_before_call, 20, 1000000);
-        buf_fini(&code);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,8 +249,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_long_text_is_asked_about, scripts_enter, scripts_leave),
         cmocka_unit_test_setup_teardown(it_takes_no_more_memory_than_there_is, scripts_enter,
                                         scripts_leave),
-        cmocka_unit_test_setup_teardown(strings_that_lua_does_not_tell_apart_are_asked_about,
-                                        scripts_enter, scripts_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

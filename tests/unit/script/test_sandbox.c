@@ -182,18 +182,75 @@ static void a_script_that_is_no_lua_is_not_compiled(void **state)
     assert_int_equal(sandbox_compile(t->s, slice_str(code), NULL, NULL, &ref, &e), ERR_LIMIT);
 }
 
-/* return {'...', ...}, of strings of 33 bytes: Lua's hash sees every other one of them, and all have
- * the same. */
-static void write_collisions(struct buf *code, unsigned count)
+#define WORDS 100000
+
+/* The same word again and again takes no memory: only its steps are counted, one at least. */
+static void each_word_that_lua_gets_is_a_step(void **state)
+{
+    static struct slice args[WORDS];
+    struct scripts *t = *state;
+    struct buf reply = {0};
+    struct buf json = {0};
+    struct buf packed = {0};
+    buf_append_str(&reply, "*100000\r\n");
+    buf_append_str(&json, "[");
+    buf_append(&packed, "\xdd\0\1\x86\xa0", 5); /* an array of so many */
+    for (unsigned i = 0; i < WORDS; i++) {
+        args[i] = slice_str("a");
+        buf_append_str(&reply, "$1\r\na\r\n");
+        buf_append_str(&json, i > 0 ? ",\"a\"" : "\"a\"");
+        buf_append_str(&packed, "\xa1"
+                                "a");
+    }
+    buf_append_byte(&reply, '\0');
+    buf_append_str(&json, "]");
+    assert_false(reply.is_failed || json.is_failed || packed.is_failed);
+    struct slice texts[] = {buf_slice(&json), buf_slice(&packed)};
+    t->reply = (const char *)reply.data;
+    static const char *const codes[] = {"return #redis.call('LRANGE')",
+                                        "return #cjson.decode(ARGV[1])",
+                                        "return #cmsgpack.unpack(ARGV[2])", "return #ARGV"};
+    for (size_t i = 0; i < 4; i++) {
+        t->args = i < 3 ? texts : args;
+        t->arg_count = i < 3 ? 2 : WORDS;
+        script_replies(t, codes[i], ":100000\r\n");
+        if (t->asks < WORDS / 10000 - 1) fail_msg("%s: it is asked %zu times", codes[i], t->asks);
+    }
+    buf_fini(&reply);
+    buf_fini(&json);
+    buf_fini(&packed);
+}
+
+static void write_collisions(struct buf *out, unsigned count, const char *before, const char *after)
+{
+    char text[COLLISION_BYTES + 1];
+    for (unsigned i = 0; i < count; i++) {
+        script_collision(i, text);
+        buf_printf(out, "%s%s%s", before, text, after);
+    }
+    assert_false(out->is_failed);
+}
+
+/* Two or three times for the steps, more than a hundred times for the 30 million comparisons. */
+static void strings_that_lua_does_not_tell_apart_are_asked_about(void **state)
+{
+    struct scripts *t = *state;
+    struct buf json = {0};
+    write_collisions(&json, 8192, "\"", "\",");
+    json.data[json.len - 1] = ']';
+    struct slice args[] = {slice_str("["), buf_slice(&json)};
+    t->args = args;
+    t->arg_count = 2;
+    script_replies(t, "return #cjson.decode(ARGV[1] .. ARGV[2])", ":8192\r\n");
+    assert_in_range(t->asks, 20, 1000000);
+    buf_fini(&json);
+}
+
+static void write_table(struct buf *code, unsigned count)
 {
     buf_append_str(code, "return {");
-    for (unsigned i = 0; i < count; i++) {
-        char text[34] = "";
-        for (unsigned k = 0; k < 33; k++) text[k] = k % 2 == 1 && (i >> k / 2 & 1) > 0 ? 'b' : 'a';
-        buf_printf(code, "'%s',", text);
-    }
-    buf_append_byte(code, '}');
-    assert_false(code->is_failed);
+    write_collisions(code, count, "'", "',");
+    buf_append_str(code, "}");
 }
 
 static bool asked(void *arg, size_t bytes)
@@ -212,7 +269,7 @@ static void a_script_that_takes_long_to_compile_is_not(void **state)
     struct error e;
     int ref = 0;
     unsigned asks = 0;
-    write_collisions(&code, 28000);
+    write_table(&code, 28000);
     assert_true(code.len <= SANDBOX_CODE_BYTES_MAX);
     assert_int_equal(sandbox_compile(t->s, buf_slice(&code), NULL, NULL, &ref, &e), ERR_LIMIT);
     assert_string_equal(e.text, "Error compiling script (new function): it takes too long");
@@ -224,7 +281,7 @@ static void a_script_that_takes_long_to_compile_is_not(void **state)
     sandbox_free(t->s);
     t->s = sandbox_new(SCRIPT_MEMORY);
     buf_clear(&code, SIZE_MAX);
-    write_collisions(&code, 1000);
+    write_table(&code, 1000);
     assert_int_equal(sandbox_compile(t->s, buf_slice(&code), NULL, NULL, &ref, &e), OK);
     sandbox_release(t->s, ref);
     buf_fini(&code);
@@ -334,6 +391,8 @@ int main(void)
         T(one_script_leaves_nothing_for_the_next),
         T(what_could_do_harm_is_not_there),
         T(a_script_that_is_no_lua_is_not_compiled),
+        T(each_word_that_lua_gets_is_a_step),
+        T(strings_that_lua_does_not_tell_apart_are_asked_about),
         T(a_script_that_takes_long_to_compile_is_not),
         T(a_library_tells_its_functions),
         T(a_library_that_is_wrong_is_not_loaded),
