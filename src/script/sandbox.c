@@ -126,8 +126,8 @@ static void ops_end(struct sandbox *s)
     s->stop = STOP_NOT;
 }
 
-/* What is compiled, or loaded, within a turn: it takes a tenth of that, unless it was made to take
- * long. */
+/* What is compiled, or loaded, within a turn: the largest script takes a fifth of that, unless it
+ * was made to take long. */
 #define TURN_US 50000
 
 struct turn {

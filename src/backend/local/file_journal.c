@@ -1,10 +1,9 @@
 /* file_journal: batches and the journal's threads. Files are segments.c's.
  *
- *   filling -> sealed -> job of a thread: written and synced -> collected: acknowledged
- *
- * While one job is under way a second one may be (docs/decisions/own-sync.md): where syncs take
- * long, so that clients wait for one and not for the rest of another as well. It is written past
- * the page cache, from the next block of the same segment on: no block is on its way twice.
+ * A job is what a thread writes at once; the loop collects it when that is done. While one is under
+ * way a second one may be (docs/decisions/own-sync.md): where syncs take long, so that clients wait
+ * for one and not for the rest of another as well. It is written past the page cache, from the next
+ * block of the same segment on: no block is on its way twice.
  *
  * 1. Jobs are collected in the order in which they were posted, whichever is done first; after one
  *    that failed nothing is acknowledged.

@@ -1,6 +1,7 @@
 /* file_journal: the journal of this machine, in segment files. backend/journal.h has the contract.
  * When the journal thread is free the batch that was filled is sealed and handed over: written,
- * synced, acknowledged, while the next one fills.
+ * synced, acknowledged, while the next one fills. Where syncs take long a second thread has the
+ * next one meanwhile (file_journal.c).
  *
  *   append -> filling -> sealed -> [journal thread: checksum, write, sync] -> acknowledged
  *
