@@ -10,7 +10,8 @@ if ! pg_can; then
     finish
 fi
 export NODE_BIN=$PWD/build/asan/tupled REDISCLI_AUTH=
-options=(--lease 600 --postgresql-durability provider --leader-wait 3000)
+# A lease that lasts on a machine under load: a leader that has lost it has another port.
+options=(--lease 5000 --postgresql-durability provider --leader-wait 3000)
 
 as() { # node, user, password, words
     timeout 60 redis-cli --no-auth-warning -p "${node_port[$1]}" --user "$2" --pass "$3" "${@:4}" 2>&1
@@ -123,7 +124,7 @@ node_signal 3 -KILL
 node_gone 2
 node_gone 3
 pg_sql 'ALTER TABLE tupled_users RENAME text TO hidden' >/dev/null
-node_start 1 "${options[@]}"
+node_start 1 "${options[@]}" --leader-wait 30000
 node_listens 1
 as 1 late x PING >"$scratch/early" &
 early=$!

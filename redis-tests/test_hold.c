@@ -15,13 +15,13 @@
 #include "load_help.h"
 
 #define DELAY_MS 300
-#define MARGIN_MS 60    /* by which a measured time may differ from the truth */
-#define AT_ONCE_MS 150  /* well below the delay */
-#define LIMIT_MS 5000   /* nothing takes longer */
-#define TOGETHER_MS 200 /* replies released by one sync come within this */
+#define MARGIN_MS 60   /* by which a measured time may differ from the truth */
+#define LIMIT_MS 60000 /* nothing takes longer */
+#define TRIES 100      /* of a test that a busy machine lets come too late */
 
 static redisContext *writer, *reader, *other, *watcher; /* of each test */
 static long written_ms;                                 /* when the unsynced write was sent */
+static bool is_late; /* the write was synced before the test had asked: nothing was tested */
 
 static int start(void **state)
 {
@@ -68,6 +68,8 @@ static void wait_for_unsynced(long long count)
     long until = testserver_now_ms() + LIMIT_MS;
     while (load_info(watcher, "journal_unsynced_transactions") < count) {
         if (testserver_now_ms() > until) fail_msg("the write does not happen");
+        is_late = load_is_readable(writer, 0);
+        if (is_late) return;
     }
 }
 
@@ -97,7 +99,7 @@ static void wait_held(const redisContext *c)
         fail_msg("a reply came %ld ms after the write it depends on; the sync takes %d ms",
                  passed_ms, DELAY_MS);
     }
-    if (!load_is_readable(writer, TOGETHER_MS)) {
+    if (!load_is_readable(writer, LIMIT_MS)) {
         fail_msg("what depends on the write was told before the write was acknowledged");
     }
 }
@@ -105,16 +107,34 @@ static void wait_held(const redisContext *c)
 /* The answer must come while the write is still unsynced. */
 #define expect_at_once(c, wanted, ...)                                                             \
     do {                                                                                           \
-        long asked_ms = testserver_now_ms();                                                       \
         expect((c), (wanted), __VA_ARGS__);                                                        \
-        check_at_once(asked_ms);                                                                   \
+        check_at_once();                                                                           \
     } while (0)
 
-static void check_at_once(long asked_ms)
+/* By then a reply that had waited for the sync would not have come. */
+static bool is_too_late(long begun_ms, unsigned syncs)
 {
-    long took_ms = testserver_now_ms() - asked_ms;
-    if (took_ms > AT_ONCE_MS) fail_msg("the reply took %ld ms", took_ms);
-    if (load_is_readable(writer, 0)) fail_msg("the write was synced already: nothing was tested");
+    if (testserver_now_ms() - begun_ms < syncs * (DELAY_MS - MARGIN_MS)) return false;
+    is_late = true;
+    return true;
+}
+
+static void check_at_once(void)
+{
+    if (is_too_late(written_ms, 1)) return;
+    if (load_is_readable(writer, 0)) fail_msg("the write was acknowledged before its sync");
+}
+
+/* Until it was in time. */
+static void try_in_time(void (*test)(void))
+{
+    for (unsigned i = 0; i < TRIES; i++) {
+        is_late = false;
+        test();
+        if (!is_late) return;
+        group_connect();
+    }
+    fail_msg("the machine was too slow %u times", TRIES);
 }
 
 /* ---- what is held ---------------------------------------------------------------------------- */
@@ -231,11 +251,13 @@ static void a_delrange_that_finds_nothing_because_of_an_unsynced_one_is_held(voi
     expect_next(writer, ":1");
 }
 
-static void emptiness_after_an_unsynced_flush_is_held(void **state)
+static void flush_unsynced(void)
 {
     expect(writer, "+OK", "SELECT 1");
     expect(reader, "+OK", "SELECT 1");
     expect(other, "+OK", "SELECT 1");
+    expect(writer, "@", "KV.SET ['flushed'] 1");
+    wait_for_quiet();
     write_unsynced("FLUSHDB");
     say(other, "KV.COUNT");
     load_flush(other);
@@ -245,8 +267,13 @@ static void emptiness_after_an_unsynced_flush_is_held(void **state)
     expect_next(writer, "+OK");
 }
 
+static void emptiness_after_an_unsynced_flush_is_held(void **state)
+{
+    try_in_time(flush_unsynced);
+}
+
 /* Two syncs, one after the other: the first releases only what depends on it. */
-static void a_read_waits_for_the_version_it_depends_on_and_no_other(void **state)
+static void read_two(void)
 {
     redisContext *late = watcher;
     wait_for_quiet();
@@ -254,25 +281,33 @@ static void a_read_waits_for_the_version_it_depends_on_and_no_other(void **state
     say(other, "KV.SET ['second'] 2");
     load_flush(other);
     wait_for_unsynced(2);
+    if (is_late || is_too_late(written_ms, 1)) return; /* the second may have its own sync now */
     say(late, "KV.GET ['second']");
     load_flush(late);
     expect_held(reader, "1", "KV.GET ['first']");
     expect_next(writer, "@");
-    if (load_is_readable(other, 0) || load_is_readable(late, 0)) {
+    bool is_told = load_is_readable(other, 0) || load_is_readable(late, 0);
+    if (is_told && !is_too_late(written_ms, 2)) {
         fail_msg("the second write was told together with the first");
     }
     assert_true(load_is_readable(late, LIMIT_MS));
     assert_true(testserver_now_ms() - written_ms >= 2 * DELAY_MS - MARGIN_MS);
-    assert_true(load_is_readable(other, TOGETHER_MS));
+    assert_true(load_is_readable(other, LIMIT_MS));
     expect_next(other, "@");
     expect_next(late, "2");
 }
 
+static void a_read_waits_for_the_version_it_depends_on_and_no_other(void **state)
+{
+    try_in_time(read_two);
+}
+
 /* ---- what is not ----------------------------------------------------------------------------- */
 
-static void what_does_not_depend_on_the_write_is_answered_at_once(void **state)
+static void read_others(void)
 {
     char version[32];
+    wait_for_quiet();
     snprintf(version, sizeof version, "%s", ask(reader, "KV.VERSION"));
     write_unsynced("KV.SET ['unsynced'] 1");
     expect_at_once(reader, "'o'", "KV.GET ['old']");
@@ -287,10 +322,16 @@ static void what_does_not_depend_on_the_write_is_answered_at_once(void **state)
     expect_next(writer, "@");
 }
 
+static void what_does_not_depend_on_the_write_is_answered_at_once(void **state)
+{
+    try_in_time(read_others);
+}
+
 /* ---- order on one connection ----------------------------------------------------------------- */
 
-static void replies_keep_their_order_around_a_held_one(void **state)
+static void write_between(void)
 {
+    wait_for_quiet();
     say(writer, "PING before");
     say(writer, "KV.GET ['old']");
     say(writer, "KV.SET ['order'] 1");
@@ -300,28 +341,39 @@ static void replies_keep_their_order_around_a_held_one(void **state)
     long sent_ms = testserver_now_ms();
     expect_next(writer, "before");
     expect_next(writer, "'o'");
-    assert_true(testserver_now_ms() - sent_ms < AT_ONCE_MS);
+    bool is_told = writer->reader->pos < writer->reader->len || load_is_readable(writer, 0);
+    if (is_told && !is_too_late(sent_ms, 1)) fail_msg("the write was acknowledged before its sync");
     expect_next(writer, "@");
     assert_true(testserver_now_ms() - sent_ms >= DELAY_MS);
-    assert_true(load_is_readable(writer, TOGETHER_MS) || writer->reader->len > 0);
+    assert_true(load_is_readable(writer, LIMIT_MS) || writer->reader->len > 0);
     expect_next(writer, "behind");
     expect_next(writer, "'o'");
     expect_next(writer, "1");
 }
 
-static void a_reader_that_pipelines_gets_what_it_may_have(void **state)
+static void replies_keep_their_order_around_a_held_one(void **state)
 {
+    try_in_time(write_between);
+}
+
+static void read_ahead(void)
+{
+    wait_for_quiet();
     write_unsynced("KV.SET ['ahead'] 1");
     say(reader, "KV.GET ['old']");
     say(reader, "KV.GET ['ahead']");
     say(reader, "PING behind");
-    long asked_ms = testserver_now_ms();
     expect_next(reader, "'o'");
-    check_at_once(asked_ms);
+    check_at_once();
     wait_held(reader);
     expect_next(reader, "1");
     expect_next(reader, "behind");
     expect_next(writer, "@");
+}
+
+static void a_reader_that_pipelines_gets_what_it_may_have(void **state)
+{
+    try_in_time(read_ahead);
 }
 
 /* ---- kill -9 in the window ------------------------------------------------------------------- */
@@ -419,7 +471,7 @@ static void with_indexes(void)
     wait_for_quiet();
 }
 
-static void a_duplicate_of_an_unsynced_owner_is_held(void **state)
+static void set_duplicate(void)
 {
     with_indexes();
     write_unsynced("KV.SET ['x',1] {'n':1}");
@@ -428,13 +480,23 @@ static void a_duplicate_of_an_unsynced_owner_is_held(void **state)
     expect_next(writer, "@");
 }
 
-static void a_find_of_an_unsynced_entry_is_held(void **state)
+static void a_duplicate_of_an_unsynced_owner_is_held(void **state)
+{
+    try_in_time(set_duplicate);
+}
+
+static void find_entry(void)
 {
     with_indexes();
     write_unsynced("KV.SET ['x',3] {'n':3}");
     expect_at_once(other, "[0 [['x','old']]]", "KV.FIND n 0 KEYSONLY");
     expect_held(reader, "[0 [['x',3]]]", "KV.FIND n 3 KEYSONLY");
     expect_next(writer, "@");
+}
+
+static void a_find_of_an_unsynced_entry_is_held(void **state)
+{
+    try_in_time(find_entry);
 }
 
 static void a_find_that_misses_an_unsynced_delete_is_held(void **state)
