@@ -449,47 +449,6 @@ static void a_long_script_that_read_something_old_runs_again(void **state)
     expect(c, "2", "GET copy");
 }
 
-/* What c was told within a millisecond, or NULL. */
-static redisReply *reply_soon(void)
-{
-    void *reply = NULL;
-    struct timeval soon = {0, 1000};
-    redisSetTimeout(c, soon);
-    if (redisBufferRead(c) == REDIS_ERR) { /* not yet */
-        c->err = 0;
-        c->errstr[0] = '\0';
-    }
-    assert_int_equal(redisGetReplyFromReader(c, &reply), REDIS_OK);
-    redisSetTimeout(c, (struct timeval){.tv_sec = 60}); /* for what waits for its reply */
-    return reply;
-}
-
-/* A try in which the other client had no processor reads nothing old and has its reply: it begins
- * again. */
-static void one_that_always_reads_something_old_is_told_to_try_again(void **state)
-{
-    const char *script =
-        "local v = redis.call('get', 'busy') local n = 0 "
-        "for i = 1, 1000000 do n = n + 1 end redis.call('set', 'copy', 1) return v";
-    begin_script(c, script);
-    long begin = testserver_now_ms();
-    for (bool is_told = false; !is_told;) {
-        assert_true(testserver_now_ms() - begin < 120000);
-        ask(d, "INCR busy");
-        redisReply *r = reply_soon();
-        if (r == NULL) continue;
-        is_told = r->type == REDIS_REPLY_ERROR;
-        if (is_told) {
-            assert_true(strncmp(r->str, "TRYAGAIN", 8) == 0);
-        } else {
-            expect(d, ":1", "DEL copy");
-            begin_script(c, script);
-        }
-        freeReplyObject(r);
-    }
-    expect(d, ":0", "EXISTS copy");
-}
-
 static void a_script_may_have_so_much_memory(void **state)
 {
     expect(c, "+OK", "CONFIG SET script-time-limit 60000");
@@ -919,7 +878,6 @@ int main(void)
         TEST(failed_resumes_are_not_counted),
         TEST(a_script_whose_client_is_gone_ends),
         TEST(a_long_script_that_read_something_old_runs_again),
-        TEST(one_that_always_reads_something_old_is_told_to_try_again),
         TEST(a_script_may_have_so_much_memory),
         TEST(what_libraries_take_counts_as_memory),
         TEST(the_server_stops_while_a_script_runs),

@@ -4,6 +4,7 @@
  *   ask       may its user? Else nothing happens, and MULTI is spoilt
  *   pause     CLIENT PAUSE: parked before anything happens, also before it is queued
  *   queue     between MULTI and EXEC: kept for EXEC
+ *   exclusive a write waits while another client has its database for itself
  *   call      run, over an overlay when it is one of EXEC's or has an IDEM
  *   reply     an error becomes its line; CLIENT REPLY may drop it
  *
@@ -16,6 +17,7 @@
 #include "request/audit.h"
 #include "request/bind.h"
 #include "request/block.h"
+#include "request/exclusive.h"
 #include "request/feature.h"
 #include "request/following.h"
 #include "request/format.h"
@@ -227,6 +229,7 @@ static enum err enter(struct request *rq, bool *is_queued, bool *is_refused)
     }
     if (pause_holds(rq)) return ERR_WAIT;
     if (*is_queued) return OK;
+    if (exclusive_holds_new(rq)) return ERR_WAIT;
     rq->is_evaluated = !serving_is_own(rq->command);
     if (rq->is_evaluated && lines_are_due(rq->env)) return client_yield(rq, NULL);
     return request_enter(rq);

@@ -27,6 +27,9 @@ struct env_stats {
     uint64_t commands, errors;
     uint64_t reads, writes, hits, misses, protocol_errors;
     uint64_t filtered_by_index, filtered_by_range; /* selection.h, with a filter */
+    /* Begun; those that became long (src/command/script/long.h); of these, tries in vain, and those
+     * that had a database for themselves. */
+    uint64_t scripts, scripts_long, scripts_stale, scripts_exclusive;
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
     uint64_t evicted_clients;
     uint64_t decoded_aside; /* long values, by a thread (long_words.c) */
@@ -127,6 +130,7 @@ struct request_settings {
     struct percentiles percentiles; /* of INFO latencystats */
     uint64_t memory_clients_max;    /* maxmemory-clients in bytes; 0 = no bound */
     int64_t script_time_ms;         /* that a script may take */
+    int64_t script_exclusive_ms;    /* that it may hold others' writes; tests set it */
     size_t script_memory_max;       /* bytes that a script may have */
     struct memory_sizes memory;
     bool is_redis_7_4;        /* what redis_version() says */
@@ -149,6 +153,15 @@ struct pausing {
     int64_t until_ms; /* monotonic; 0 = not paused */
     bool is_write;    /* only commands that may write wait */
     struct waiter_list waiters;
+};
+
+/* Of exclusive.c: the client that alone may write into a database, and what waits for its end. */
+struct exclusive {
+    const struct client *client; /* NULL = none; and then the lists are empty */
+    uint16_t database;
+    int64_t until_ms;        /* monotonic */
+    struct waiter_list held; /* writes of others there */
+    struct waiter_list line; /* commands that want to have it next */
 };
 
 /* Blocked commands, of block.c. */
@@ -250,6 +263,7 @@ struct env {
     struct uuid_clock uuid_clock;
     struct auditing audit;
     struct pausing paused;
+    struct exclusive exclusive;
     struct blocked blocked;
     struct readings readings;
     struct memory_of_clients memory;

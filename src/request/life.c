@@ -2,6 +2,7 @@
  * (feature.h) in turn. */
 #include "base/list.h"
 #include "request/block.h"
+#include "request/exclusive.h"
 #include "request/feature.h"
 #include "request/login.h"
 #include "request/long_words.h"
@@ -17,6 +18,7 @@ void command_init(struct env *env)
 {
     waiter_list_init(&env->paused.waiters);
     client_block_open(env);
+    exclusive_open(env);
     waiter_list_init(&env->readings.waiters);
     env->pubsub = pubsub_new();
     env->publications = publications_new();
@@ -66,6 +68,7 @@ bool command_turn(struct env *env)
 void command_tick(struct env *env)
 {
     client_block_tick(env);
+    exclusive_tick(env);
     many_keys_tick(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->tick != NULL) (*f)->tick(env);
@@ -74,7 +77,9 @@ void command_tick(struct env *env)
 
 int64_t command_rest_ms(const struct env *env)
 {
-    return client_block_due_ms(env);
+    int64_t block_ms = client_block_due_ms(env);
+    int64_t exclusive_ms = exclusive_due_ms(env);
+    return block_ms < exclusive_ms ? block_ms : exclusive_ms;
 }
 
 /* ---- clients ---- */

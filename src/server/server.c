@@ -186,6 +186,7 @@ static unsigned test_delay_ms(const char *name, const char *what)
  * TUPLED_TEST_FORMAT: of the tables in PostgreSQL, which a newer tupled would make (term.h).
  * TUPLED_TEST_SHORT_SYNC_US: how long a sync of the journal may be that the loop does by itself.
  * TUPLED_TEST_LONG_SYNC_US: how long one must be for two to be under way.
+ * TUPLED_TEST_EXCLUSIVE_MS: how long a script may hold what others write.
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged.
  * TUPLED_TEST_IO_THREADS: as many as a larger machine would make by itself. */
 static void read_test_environment(struct server *s)
@@ -196,6 +197,7 @@ static void read_test_environment(struct server *s)
     s->is_any_http_port = test_number("TUPLED_TEST_ANY_HTTP_PORT") == 1;
     s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
     s->env.settings.connect_token_ms = (int64_t)test_number("TUPLED_TEST_TOKEN_MS");
+    s->env.settings.script_exclusive_ms = (int64_t)test_number("TUPLED_TEST_EXCLUSIVE_MS");
     s->ticket_ms = (int64_t)test_number("TUPLED_TEST_TICKET_MS");
     s->format = (int64_t)test_number("TUPLED_TEST_FORMAT");
     s->io_threads = (unsigned)test_number("TUPLED_TEST_IO_THREADS");

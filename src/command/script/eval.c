@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "command/script/library.h"
 #include "command/script/long.h"
+#include "request/exclusive.h"
 #include "request/feature.h"
 #include "request/publication.h"
 #include "request/table.h"
@@ -86,14 +87,19 @@ enum err program_run(struct request *rq, const struct program *p)
     bool is_long = false;
     if (v != NULL && v->run != NULL) return long_step(rq, v->run);
     if (v == NULL) {
-        rq->env->families.scripts->calls++;
+        rq->env->stats.scripts++;
         is_long = was_long(p);
     } else {
         counts = v->counts;
         v->counts = NULL;
         is_long = v->attempts == ATTEMPTS_MAX;
     }
-    enum err r = is_long ? OK : script_attempt(rq, p, &counts, &is_long);
+    enum err r = OK;
+    if (!is_long && !p->is_readonly && exclusive_holds(rq)) {
+        r = ERR_WAIT;
+    } else if (!is_long) {
+        r = script_attempt(rq, p, &counts, &is_long);
+    }
     if (r == ERR_WAIT) {
         v = evaluating_of(rq);
         v->counts = counts;
@@ -213,6 +219,7 @@ static void open_scripts(struct env *env)
     log_limit_init(&x->log_limit, SCRIPT_LOG_LINES);
     libraries_open(x);
     if (env->settings.script_time_ms == 0) env->settings.script_time_ms = 5000;
+    if (env->settings.script_exclusive_ms == 0) env->settings.script_exclusive_ms = EXCLUSIVE_MS;
     if (env->settings.script_memory_max == 0) env->settings.script_memory_max = 64u << 20;
 }
 

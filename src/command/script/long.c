@@ -2,11 +2,8 @@
  * loop answers by moving back. To end a script the loop sets `stop`, which only the first reason
  * does, and wakes the thread. An abandoned run belongs to its job, which frees it in job_done, on
  * the loop thread. */
-#include "command/script/long.h"
+#include "command/script/long_int.h"
 
-#include <pthread.h>
-
-#include "backend/worker.h"
 #include "base/clock.h"
 #include "base/give_way.h"
 #include "base/machine.h"
@@ -14,8 +11,7 @@
 #include "base/random.h"
 #include "command/script/library.h"
 #include "command/script/rerun.h"
-#include "request/client_memory.h"
-#include "request/idem.h"
+#include "request/exclusive.h"
 #include "request/publication.h"
 
 #define THREADS 4
@@ -26,8 +22,6 @@
 #define CALLS_US_MAX 200000
 /* In one turn it runs commands for so long; then others come. */
 #define SERVE_US 1000
-
-enum long_state { LONG_QUEUED, LONG_RUNNING, LONG_CALLING, LONG_ENDED, LONG_ABANDONED };
 
 static const struct machine long_machine = {
     .name = "script",
@@ -42,75 +36,9 @@ static const struct machine long_machine = {
         },
 };
 
-/* What the thread wants of the loop: redis.call, redis.acl_check_cmd. */
-enum long_ask { ASK_CALL, ASK_MAY };
-
-/* Why the script was to end, when it was not by itself. */
-enum long_stop { LONG_GOES_ON, LONG_KILLED, LONG_TOO_LONG, LONG_REFUSED };
-
-struct long_run {
-    struct long_run *next, *prev; /* of scripts->runs */
-    struct scripts *scripts;
-    struct job job;
-    struct waiter_list waiting; /* the client's command */
-    void (*wake)(void *arg);
-    void *wake_arg;
-
-    pthread_mutex_t lock;    /* guards state and, as it says, all else */
-    pthread_cond_t answered; /* CALLING was left */
-    enum long_state state;
-    int stop; /* atomic: enum long_stop */
-
-    /* What is run: constant. */
-    struct arena words;
-    struct program program;
-    int64_t max_us;
-    size_t memory_max;
-    int proto;
-
-    /* Of one try. */
-    unsigned tries;
-    int64_t began_us; /* atomic; monotonic */
-    struct arena arena;
-    struct overlay *overlay; /* in the arena */
-    struct calling calling;
-    uint64_t stand_in;          /* the version that its commit seems to get */
-    int64_t calls_us;           /* processor time of the turns before this one */
-    struct exec_counts *counts; /* owned */
-    enum long_ask ask;          /* CALLING: what, and the words, which are the thread's */
-    struct slice *argv;
-    size_t argc;
-    int argv_proto;
-    bool may, is_known; /* the answers of ASK_MAY */
-    struct buf reply;   /* owned: that of ASK_CALL */
-
-    /* Of the thread. */
-    struct sandbox *sandbox; /* owned */
-    int ref;
-    bool is_compiled;
-    size_t bytes; /* atomic: of the sandbox, as it was seen last */
-
-    /* ENDED. */
-    enum sandbox_end end;
-    bool is_error;
-    struct buf out, line; /* owned: its reply, its error */
-    struct error error;   /* of what refused it */
-};
-
 static struct long_run *run_of(struct job *job)
 {
     return (struct long_run *)(void *)((char *)job - offsetof(struct long_run, job));
-}
-
-static enum long_stop stop_of(const struct long_run *run)
-{
-    int stop = __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
-    return (enum long_stop)stop;
-}
-
-static int64_t began_us(const struct long_run *run)
-{
-    return __atomic_load_n(&run->began_us, __ATOMIC_RELAXED);
 }
 
 static enum long_state state_of(struct long_run *run)
@@ -137,8 +65,8 @@ static bool on_goes_on(void *arg, size_t bytes)
     (void)bytes;
     __atomic_store_n(&run->bytes, sandbox_bytes(run->sandbox), __ATOMIC_RELAXED);
     give_way();
-    if (now_us - began_us(run) > run->max_us) stop_run(run, LONG_TOO_LONG);
-    return stop_of(run) == LONG_GOES_ON;
+    if (now_us - long_began_us(run) > run->max_us) stop_run(run, LONG_TOO_LONG);
+    return long_stop_of(run) == LONG_GOES_ON;
 }
 
 /* Hands the words to the loop and waits for what it says. */
@@ -152,12 +80,12 @@ static bool ask_loop(struct long_run *run, enum long_ask ask, struct slice *argv
         MACHINE_MOVE(&long_machine, run, state, LONG_CALLING);
         run->wake(run->wake_arg);
     }
-    while (run->state == LONG_CALLING && stop_of(run) == LONG_GOES_ON) {
+    while (run->state == LONG_CALLING && long_stop_of(run) == LONG_GOES_ON) {
         pthread_cond_wait(&run->answered, &run->lock);
     }
     if (run->state == LONG_CALLING) MACHINE_MOVE(&long_machine, run, state, LONG_RUNNING);
     pthread_mutex_unlock(&run->lock);
-    return stop_of(run) == LONG_GOES_ON;
+    return long_stop_of(run) == LONG_GOES_ON;
 }
 
 static bool on_call(void *arg, struct slice *argv, size_t argc, int proto, struct slice *reply)
@@ -306,6 +234,7 @@ static void try_begin(struct request *rq, struct long_run *run)
     run->calling.is_readonly = run->program.is_readonly;
     run->calling.messages = exec_messages_new(&run->arena, &run->counts);
     run->calls_us = 0;
+    run->was_exclusive = false;
     run->out.len = run->line.len = 0;
     run->job = (struct job){.run = run_job, .done = job_done};
 }
@@ -323,6 +252,8 @@ enum err long_begin(struct request *rq, const struct program *p, struct long_run
     if (sandbox == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for the script");
     struct long_run *run = mem_new(sizeof *run);
     run->scripts = x;
+    run->env = rq->env;
+    run->client = rq->client;
     run->sandbox = sandbox;
     run->wake = rq->env->server.wake;
     run->wake_arg = rq->env->server.wake_arg;
@@ -337,7 +268,7 @@ enum err long_begin(struct request *rq, const struct program *p, struct long_run
     RING_ADD(x->runs, run, next, prev);
     copy_program(run, p);
     try_begin(rq, run);
-    x->long_calls++;
+    rq->env->stats.scripts_long++;
     worker_post(worker, &run->job);
     *out = run;
     return OK;
@@ -356,6 +287,7 @@ void long_abandon(struct long_run *run)
 {
     if (run == NULL) return;
     waiter_drop_all(&run->waiting);
+    exclusive_end(run->env, run->client);
     if (state_of(run) == LONG_ENDED) { /* the thread has left it */
         run_free(run);
         return;
@@ -383,10 +315,24 @@ static void answer(struct long_run *run)
     pthread_mutex_unlock(&run->lock);
 }
 
+/* The last try reads nothing that others change then, unless a try took too long for that. False:
+ * another client has a database for itself. */
+static bool begin_exclusive(struct request *rq, struct long_run *run)
+{
+    if (run->tries < TRIES - 1 || run->is_slow || run->was_exclusive) return true;
+    if (!exclusive_begin(rq, rq->env->settings.script_exclusive_ms)) return false;
+    run->was_exclusive = true;
+    rq->env->stats.scripts_exclusive++;
+    /* Its time has not begun while it waited; it has read nothing yet. */
+    __atomic_store_n(&run->began_us, clock_mono_us(), __ATOMIC_RELAXED);
+    return true;
+}
+
 /* What the thread waits for. */
 static enum err serve(struct request *rq, struct long_run *run)
 {
     enum err r = OK;
+    if (!begin_exclusive(rq, run)) return ERR_WAIT;
     run->calling.rq = rq;
     if (run->ask == ASK_MAY) {
         run->may = calling_may(&run->calling, run->argv, run->argc, &run->is_known);
@@ -417,17 +363,19 @@ static enum err serve(struct request *rq, struct long_run *run)
     return OK;
 }
 
-/* ---- the commit ---- */
+/* ---- turns ---- */
 
 /* Something that it read has changed. */
 static enum err conflict(struct request *rq, struct long_run *run)
 {
-    rq->env->families.scripts->conflicts++;
+    rq->env->stats.scripts_stale++;
     if (++run->tries == TRIES) {
         return error_set(&rq->error, ERR_TRYAGAIN,
                          "what the script read was changed by others while it ran, %d times",
                          TRIES);
     }
+    int64_t took_us = clock_mono_us() - long_began_us(run);
+    if (took_us > rq->env->settings.script_exclusive_ms * 1000) run->is_slow = true;
     if (sandbox_is_spent(run->sandbox)) {
         sandbox_free(run->sandbox);
         run->sandbox = sandbox_new(run->memory_max);
@@ -441,75 +389,11 @@ static enum err conflict(struct request *rq, struct long_run *run)
     return ERR_WAIT;
 }
 
-static enum err commit(struct request *rq, struct long_run *run)
-{
-    uint64_t stamp = engine_version_next(rq->env->db->engine);
-    struct overlay *o = engine_begin(rq->env->db->engine, rq->arena);
-    struct calling again;
-    uint64_t version = 0;
-    bool holds = false;
-    engine_tell_time_of(o, run->overlay);
-    calling_init(&again, rq, rq->arena, o);
-    again.is_readonly = run->program.is_readonly;
-    again.uuids = run->calling.uuids;
-    again.messages = exec_messages_new(rq->arena, &run->counts);
-    struct again_run had = {.first = run->calling.first,
-                            .stand_in = run->stand_in,
-                            .began_us = began_us(run),
-                            .reply = &run->reply};
-    enum err r = again_run(&again, &had, &holds);
-    if (r != OK) rq->error = again.error;
-    depends_raise(&rq->depends, again.depends);
-    if (r != OK || !holds) {
-        engine_discard(o);
-        return r != OK ? r : conflict(rq, run);
-    }
-    r = engine_end(o, &version, rq->waiter, &rq->error);
-    depends_raise(&rq->depends, version);
-    if (r != OK) return r;
-    rq->messages = again.messages;
-    exec_messages_send(rq);
-    rq->messages = NULL;
-    calling_tell(&again, true);
-    size_t mark = rq->w->out->len;
-    buf_append(rq->w->out, run->out.data, run->out.len);
-    if (!rq->w->out->is_failed) {
-        again_restamp(rq->w->out->data + mark, run->out.len, run->stand_in, stamp);
-    }
-    return OK;
-}
-
-static enum err refused(struct request *rq, struct long_run *run)
-{
-    switch (stop_of(run)) {
-    case LONG_KILLED:
-        return error_set(&rq->error, ERR_SYNTAX, "Script killed by user with %s KILL. script: %s",
-                         run->program.function.data != NULL ? "FUNCTION" : "SCRIPT",
-                         run->program.name);
-    case LONG_TOO_LONG:
-        return error_set(&rq->error, ERR_LIMIT,
-                         "the script took longer than script-time-limit (%lld ms); nothing of it "
-                         "happened",
-                         (long long)(run->max_us / 1000));
-    case LONG_REFUSED:
-    case LONG_GOES_ON: break;
-    }
-    rq->error = run->error;
-    return run->error.code;
-}
-
 static enum err finish(struct request *rq, struct long_run *run)
 {
-    depends_raise(&rq->depends, run->calling.depends);
-    if (run->end == SANDBOX_STOPPED) return refused(rq, run);
-    if (run->end == SANDBOX_MEMORY) {
-        return error_set(&rq->error, ERR_LIMIT,
-                         "the script needs more memory than script-memory-limit (%zu)",
-                         run->memory_max);
-    }
-    if (run->end == SANDBOX_FAILED) return script_failed(rq, buf_slice(&run->line));
-    if (run->is_error) return script_failed(rq, buf_slice(&run->out));
-    return commit(rq, run);
+    bool is_stale = false;
+    enum err r = long_end(rq, run, &is_stale);
+    return r == OK && is_stale ? conflict(rq, run) : r;
 }
 
 static enum err serve_turn(struct request *rq, struct long_run *run)
@@ -518,7 +402,7 @@ static enum err serve_turn(struct request *rq, struct long_run *run)
     for (;;) {
         enum long_state state = state_of(run);
         if (state == LONG_ENDED) return finish(rq, run);
-        bool is_asked = state == LONG_CALLING && stop_of(run) == LONG_GOES_ON;
+        bool is_asked = state == LONG_CALLING && long_stop_of(run) == LONG_GOES_ON;
         if (!is_asked || clock_mono_us() > end_us) {
             waiter_add(&run->waiting, rq->waiter);
             return ERR_WAIT;
@@ -534,6 +418,7 @@ enum err long_step(struct request *rq, struct long_run *run)
     unsigned tries = run->tries;
     enum err r = serve_turn(rq, run);
     if (run->tries == tries) run->calls_us += clock_thread_us() - begun_us;
+    if (r != ERR_WAIT) exclusive_end(rq->env, rq->client);
     return r;
 }
 
@@ -574,7 +459,7 @@ const char *long_running(const struct scripts *x, bool is_function, int64_t *ms)
     if (run == NULL) return NULL;
     do {
         if ((run->program.function.data != NULL) == is_function) {
-            *ms = (clock_mono_us() - began_us(run)) / 1000;
+            *ms = (clock_mono_us() - long_began_us(run)) / 1000;
             return run->program.name;
         }
         run = run->next;

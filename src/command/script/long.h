@@ -3,8 +3,10 @@
  * over an overlay that is kept. So others go on, and it may see changes of theirs while it runs. At
  * its end, in one turn, its commands are run again over a new overlay, without the script: when
  * each has the reply that it had before, the script would have done the same had it run in that
- * turn, and the new overlay is committed. When one has another reply, something that it read has
- * changed: it runs again, three times in all, then the client gets TRYAGAIN.
+ * turn, and the new overlay is committed, or its error is the reply. When one has another reply,
+ * something that it read has changed: it runs again. Its third try holds the writes of others from
+ * its first command on (request/exclusive.h), unless it takes too long for that. When that one was
+ * in vain too, the client gets TRYAGAIN.
  *
  *   QUEUED --a thread has it--> RUNNING --redis.call--> CALLING --the loop has run it--> RUNNING
  *   RUNNING --the script ended, was killed, took too long--> ENDED --a change--> QUEUED

@@ -23,6 +23,8 @@
 #define SHORT_MEMORY_BYTES (8u << 20)
 /* Of which compiled scripts take so much before all are compiled anew as they are needed. */
 #define COMPILED_BYTES_MAX (SHORT_MEMORY_BYTES / 4 * 3)
+/* A long script's last try holds what others write (request/exclusive.h) for so long at most. */
+#define EXCLUSIVE_MS 1000
 /* What it does in C at once, in that turn. */
 #define SHORT_CHARGE_BYTES (256u << 10)
 /* Commands of one script: it is committed in one turn. */
@@ -63,8 +65,6 @@ struct scripts {
     struct long_run *runs;       /* circular list; NULL = none */
     struct libraries *libraries; /* owned: library.c */
     struct log_limit log_limit;  /* of redis.log */
-    uint64_t calls, long_calls,
-        conflicts; /* scripts begun; those that became long; of these, commits refused */
 };
 
 /* What is run: a script or a function of a library. */
