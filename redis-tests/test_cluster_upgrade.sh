@@ -15,7 +15,7 @@ clean_up_all() {
     pg_clean_up
 }
 trap clean_up_all EXIT
-options=(--lease 600 --postgresql-durability provider --leader-wait 20000)
+options=(--lease 3000 --postgresql-durability provider --leader-wait 20000)
 newer=1000
 
 # is_upgraded <n>: a clean stop, and a start as a newer tupled.

@@ -15,7 +15,7 @@ for tool in curl redis-cli xxd; do
     command -v "$tool" >/dev/null || { skip "KV Connect with several nodes" "$tool is not installed"; finish; }
 done
 export NODE_BIN=$PWD/build/asan/tupled
-options=(--lease 600 --postgresql-durability provider --leader-wait 10000 --requirepass secret-token-123)
+options=(--lease 3000 --postgresql-durability provider --leader-wait 10000 --requirepass secret-token-123)
 
 at() { echo "http://127.0.0.1:$((first + $1))"; }
 start() { # node

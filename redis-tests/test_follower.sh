@@ -10,7 +10,7 @@ if ! pg_can; then
     finish
 fi
 export NODE_BIN=$PWD/build/asan/tupled
-options=(--lease 600 --postgresql-durability provider --leader-wait 10000 --memtable-size 1mb --memtable-age 20
+options=(--lease 3000 --postgresql-durability provider --leader-wait 10000 --memtable-size 1mb --memtable-age 20
     --cache-size 1mb)
 
 pg_start || { not_ok "PostgreSQL starts"; exit 1; }

@@ -56,7 +56,7 @@ END
 
 pg_start || { not_ok "PostgreSQL starts"; exit 1; }
 check "PgBouncer shares connections between transactions" pool transaction
-node_start 1 --lease 1000 --postgresql-durability provider --leader-wait 500
+node_start 1 --lease 3000 --postgresql-durability provider --leader-wait 500
 check "a node listens" node_listens 1
 check "... says what is before PostgreSQL" node_says 1 'a pooler before it shares connections .*pool_mode = session'
 check "... and so does what it refuses" grep -q '^TRYAGAIN .*a pooler before it' <<<"$(node 1 SET a 1 2>&1)"

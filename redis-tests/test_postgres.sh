@@ -9,7 +9,7 @@ if ! pg_can; then
     skip "nodes on PostgreSQL" "PostgreSQL is not installed (package postgresql)"
     finish
 fi
-lease=(--lease 600 --postgresql-durability provider)
+lease=(--lease 3000 --postgresql-durability provider)
 ms() {
     echo $(($(date +%s%N) / 1000000))
 }
@@ -153,7 +153,7 @@ set_late() {
 }
 set_late &
 late=$!
-sleep 1.5
+sleep 4.5 # its lease is over
 same "nothing is acknowledged meanwhile" 0 "$(grep -cxE '[0-9a-f]{20}' "$scratch/late")"
 same "nor anything answered" "" "$(timeout 1 redis-cli -p "${node_port[1]}" KV.GET '["who"]' 2>/dev/null)"
 pg_start || { not_ok "PostgreSQL starts"; exit 1; }

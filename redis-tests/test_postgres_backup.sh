@@ -10,7 +10,7 @@ if ! pg_can; then
     finish
 fi
 tool=$PWD/build/asan/tupledctl
-lease=(--lease 600 --postgresql-durability provider --memtable-size 1mb)
+lease=(--lease 3000 --postgresql-durability provider --memtable-size 1mb)
 cli() {
     node 1 "$@"
 }

@@ -9,7 +9,7 @@ if ! pg_can; then
     skip "text indexes with PostgreSQL" "PostgreSQL is not installed (package postgresql)"
     finish
 fi
-lease=(--lease 600 --postgresql-durability provider --memtable-size 1mb)
+lease=(--lease 3000 --postgresql-durability provider --memtable-size 1mb)
 # rows <n>: how many the node finds, when the index is filled in. Every answer before that says that it is not.
 rows() {
     local tries found
