@@ -12,6 +12,13 @@
 #define HEAD_HOLEY 2u
 #define HEAD_FIELD_TTL 4u
 #define HEAD_FLAGS (HEAD_SPREAD | HEAD_HOLEY | HEAD_FIELD_TTL)
+/* Of a spread one: elements and bytes; of a list the positions; of a stream what read_stream reads.
+ */
+#define COUNTS_BYTES 16
+#define POSITIONS_BYTES 16
+#define STREAM_BYTES 72
+#define PACKED_ROOM 3 /* for the head of most packed ones */
+#define SPREAD_BYTES_MAX (FIXED_BYTES + 8 + INCARNATION_ID_BYTES + COUNTS_BYTES + STREAM_BYTES)
 
 /* ---- reading ---- */
 
@@ -52,14 +59,8 @@ static struct slice take_bytes(struct cursor *c, uint64_t len)
 /* The body of a head; false when the value is none. */
 static bool body_of(struct slice value, struct slice *body)
 {
-    const uint8_t *at = value.data;
-    struct pack_item item;
-    if (value.len < 2 + FIXED_BYTES || value.data[0] < 0xc7) return false;
-    if (value.data[0] > 0xc9 && (value.data[0] < 0xd4 || value.data[0] > 0xd8)) return false;
-    if (pack_read(&at, value.data + value.len, &item) != PACK_OK) return false;
-    if (item.type != PACK_EXT || item.ext != EXT_COLLECTION) return false;
-    *body = item.body;
-    return at == value.data + value.len;
+    int8_t ext;
+    return pack_whole_ext(value, &ext, body) && ext == EXT_COLLECTION && body->len >= FIXED_BYTES;
 }
 
 bool collection_is_head(struct slice value)
@@ -101,7 +102,7 @@ bool collection_head_read(struct slice value, struct collection_head *out)
 {
     struct slice body;
     *out = (struct collection_head){0};
-    if (!body_of(value, &body) || body.len < FIXED_BYTES) return false;
+    if (!body_of(value, &body)) return false;
     unsigned flags = body.data[2];
     if (body.data[0] != FORMAT || body.data[1] == 0 || body.data[1] >= COLLECTION_KINDS) {
         return false;
@@ -122,11 +123,25 @@ bool collection_head_read(struct slice value, struct collection_head *out)
     return !c.is_damaged && out->count <= out->packed.len;
 }
 
+const uint8_t *collection_incarnation(struct slice value)
+{
+    struct slice body;
+    if (!body_of(value, &body) || body.data[0] != FORMAT) return NULL;
+    unsigned kind = body.data[1];
+    unsigned flags = body.data[2];
+    size_t at = FIXED_BYTES + ((flags & HEAD_FIELD_TTL) != 0 ? 8 : 0);
+    if (kind == 0 || kind >= COLLECTION_KINDS || (flags & ~HEAD_FLAGS) != 0) return NULL;
+    if ((flags & HEAD_SPREAD) == 0) return NULL;
+    size_t whole = at + INCARNATION_ID_BYTES + COUNTS_BYTES;
+    if (kind == COLLECTION_LIST) whole += POSITIONS_BYTES;
+    if (kind == COLLECTION_STREAM) whole += STREAM_BYTES;
+    return body.len == whole ? body.data + at : NULL;
+}
+
 bool collection_is_spread_hash(struct slice value)
 {
     struct collection_head h;
-    return collection_is_head(value) && collection_head_read(value, &h) &&
-           h.kind == COLLECTION_HASH && h.is_spread;
+    return collection_head_read(value, &h) && h.kind == COLLECTION_HASH && h.is_spread;
 }
 
 bool collection_packed_next(const struct collection_head *h, size_t *at, struct element *out)
@@ -169,22 +184,6 @@ static void add_bytes(struct buf *out, struct slice s)
     buf_append(out, s.data, s.len);
 }
 
-static void add_id(struct buf *out, struct stream_id id)
-{
-    add_u64(out, id.ms);
-    add_u64(out, id.seq);
-}
-
-static void add_stream(struct buf *out, const struct stream_head *s)
-{
-    add_id(out, s->last);
-    add_id(out, s->first);
-    add_id(out, s->deleted);
-    add_u64(out, s->added);
-    add_u64(out, s->groups);
-    add_u64(out, s->groups_made);
-}
-
 static void add_element(struct buf *out, enum collection_kind kind, const struct element *x)
 {
     add_bytes(out, kind == COLLECTION_LIST ? x->value : x->name);
@@ -199,34 +198,70 @@ static void add_element(struct buf *out, enum collection_kind kind, const struct
     }
 }
 
+static uint8_t *put_next(uint8_t *to, uint64_t n)
+{
+    put_u64(to, n);
+    return to + 8;
+}
+
+static uint8_t *put_id(uint8_t *to, struct stream_id id)
+{
+    return put_next(put_next(to, id.ms), id.seq);
+}
+
+static uint8_t *put_stream(uint8_t *to, const struct stream_head *s)
+{
+    to = put_id(put_id(put_id(to, s->last), s->first), s->deleted);
+    return put_next(put_next(put_next(to, s->added), s->groups), s->groups_made);
+}
+
+static uint8_t *put_fixed(uint8_t *to, const struct collection_head *h)
+{
+    to[0] = FORMAT;
+    to[1] = (uint8_t)h->kind;
+    to[2] = (uint8_t)((h->is_spread ? HEAD_SPREAD : 0) | (h->is_holey ? HEAD_HOLEY : 0) |
+                      (h->expiring > 0 ? HEAD_FIELD_TTL : 0));
+    to += FIXED_BYTES;
+    return h->expiring > 0 ? put_next(to, h->expiring) : to;
+}
+
+static void write_spread(const struct collection_head *h, struct buf *out)
+{
+    uint8_t head[PACK_HEAD_BYTES];
+    uint8_t body[SPREAD_BYTES_MAX];
+    uint8_t *to = put_fixed(body, h);
+    memcpy(to, h->incarnation, INCARNATION_ID_BYTES);
+    to = put_next(put_next(to + INCARNATION_ID_BYTES, h->count), h->bytes);
+    if (h->kind == COLLECTION_LIST) to = put_next(put_next(to, h->first), h->end);
+    if (h->kind == COLLECTION_STREAM) to = put_stream(to, &h->stream);
+    size_t len = (size_t)(to - body);
+    buf_append(out, head, pack_head(PACK_EXT, EXT_COLLECTION, len, head));
+    buf_append(out, body, len);
+}
+
+static void write_packed(const struct collection_head *h, const struct element *items,
+                         struct buf *out)
+{
+    uint8_t head[PACK_HEAD_BYTES];
+    uint8_t fixed[FIXED_BYTES + 8];
+    size_t opened = pack_open(out, PACKED_ROOM);
+    size_t from = out->len;
+    buf_append(out, fixed, (size_t)(put_fixed(fixed, h) - fixed));
+    varint_append(out, h->count);
+    for (uint64_t i = 0; i < h->count; i++) add_element(out, h->kind, &items[i]);
+    if (out->is_failed) return;
+    pack_close(out, opened, PACKED_ROOM, head,
+               pack_head(PACK_EXT, EXT_COLLECTION, out->len - from, head));
+}
+
 void collection_head_write(const struct collection_head *h, const struct element *items,
                            struct buf *out)
 {
-    uint8_t head[PACK_HEAD_BYTES];
-    size_t room = h->is_spread ? 2 : 3;
-    size_t opened = pack_open(out, room);
-    size_t from = out->len;
-    uint8_t fixed[FIXED_BYTES] = {FORMAT, (uint8_t)h->kind,
-                                  (uint8_t)((h->is_spread ? HEAD_SPREAD : 0) |
-                                            (h->is_holey ? HEAD_HOLEY : 0) |
-                                            (h->expiring > 0 ? HEAD_FIELD_TTL : 0))};
-    buf_append(out, fixed, sizeof fixed);
-    if (h->expiring > 0) add_u64(out, h->expiring);
     if (h->is_spread) {
-        buf_append(out, h->incarnation, INCARNATION_ID_BYTES);
-        add_u64(out, h->count);
-        add_u64(out, h->bytes);
-        if (h->kind == COLLECTION_LIST) {
-            add_u64(out, h->first);
-            add_u64(out, h->end);
-        }
-        if (h->kind == COLLECTION_STREAM) add_stream(out, &h->stream);
+        write_spread(h, out);
     } else {
-        varint_append(out, h->count);
-        for (uint64_t i = 0; i < h->count; i++) add_element(out, h->kind, &items[i]);
+        write_packed(h, items, out);
     }
-    if (out->is_failed) return;
-    pack_close(out, opened, room, head, pack_head(PACK_EXT, EXT_COLLECTION, out->len - from, head));
 }
 
 size_t collection_packed_bytes(const struct element *x)

@@ -73,6 +73,9 @@ struct collection_head {
 
 /* Has the value the form of a head? It may be damaged all the same. */
 bool collection_is_head(struct slice value);
+/* The incarnation in the head of a spread one, borrowed: it is all that is read of the head, whose
+ * size is checked. NULL: the value is none, or damaged. */
+const uint8_t *collection_incarnation(struct slice value);
 /* Is it the head of a hash whose fields are rows? */
 bool collection_is_spread_hash(struct slice value);
 /* False: it is none, or damaged. The elements are checked when they are read. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "codec/double_parse.h"
 #include "codec/double_print.h"
 #include "codec/number.h"
 
@@ -33,10 +34,36 @@ bool float_text_read_long(struct slice text, long double *out)
     return errno != ERANGE || !(isinf(*out) || fpclassify(*out) == FP_ZERO);
 }
 
+/* What most numbers are: digits, maybe with a point and a sign. False: it is something else, or has
+ * too many digits. */
+static bool read_short(struct slice text, double *out)
+{
+    bool is_negative = text.len > 0 && text.data[0] == '-';
+    bool has_point = false;
+    uint64_t digits = 0;
+    unsigned count = 0;
+    int64_t exponent = 0;
+    for (size_t i = is_negative; i < text.len; i++) {
+        uint8_t c = text.data[i];
+        if (c == '.' && !has_point) {
+            has_point = true;
+            continue;
+        }
+        if ((uint8_t)(c - '0') > 9 || count == DECIMAL_DIGITS_MAX) return false;
+        digits = digits * 10 + (uint64_t)(c - '0');
+        count++;
+        exponent -= has_point;
+    }
+    if (count == 0 || !double_from_decimal(digits, exponent, false, out)) return false;
+    if (is_negative) *out = -*out;
+    return true;
+}
+
 bool float_text_read_bound(struct slice text, double *out)
 {
     char room[NUMBER_CHARS_MAX];
     char *end = NULL;
+    if (read_short(text, out)) return true;
     if (!copy(text, room)) return false;
     *out = strtod(room, &end);
     return (size_t)(end - room) == text.len && !isnan(*out);

@@ -115,6 +115,18 @@ enum pack_result pack_read_slow(const uint8_t **at, const uint8_t *end, struct p
     return read_long(c, at, end, item);
 }
 
+bool pack_whole_ext(struct slice s, int8_t *ext, struct slice *body)
+{
+    uint8_t c = s.len > 0 ? s.data[0] : 0;
+    unsigned width = c >= 0xc7 && c <= 0xc9 ? 1u << (c - 0xc7) : 0; /* of the length */
+    size_t head = 2 + width;
+    if ((width == 0 && (c < 0xd4 || c > 0xd8)) || s.len < head) return false;
+    uint64_t len = width == 0 ? 1u << (c - 0xd4) : get_uint(s.data + 1, width);
+    *ext = (int8_t)s.data[head - 1];
+    *body = slice_of(s.data + head, s.len - head);
+    return body->len == len;
+}
+
 void pack_uint(struct buf *out, uint64_t u)
 {
     uint8_t *to = buf_reserve(out, 9);

@@ -61,6 +61,9 @@ static inline enum pack_result pack_read(const uint8_t **at, const uint8_t *end,
     return pack_read_slow(at, end, item);
 }
 
+/* The whole of `s` is one extension. */
+bool pack_whole_ext(struct slice s, int8_t *ext, struct slice *body);
+
 void pack_uint(struct buf *out, uint64_t u);
 void pack_int(struct buf *out, int64_t i);
 /* float32 when that loses nothing, else float64. */

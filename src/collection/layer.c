@@ -121,28 +121,15 @@ static bool is_idle(const void *arg, const struct view *v)
            engine_start_is_read(x->options.engine, SPACE_COLLECTION, v->database);
 }
 
-/* What a key holds, as far as it is a spread collection. */
-struct held {
-    bool is_spread;
-    struct collection_head head; /* then */
-};
-
-static struct held held_by(bool exists, struct slice value)
+/* The incarnation of the spread collection that a key holds, borrowed; NULL: it holds none. */
+static const uint8_t *held_before(const struct data_change *c)
 {
-    struct held h = {0};
-    h.is_spread = exists && collection_is_head(value) && collection_head_read(value, &h.head) &&
-                  h.head.is_spread;
-    return h;
+    return c->before.exists ? collection_incarnation(c->before.value) : NULL;
 }
 
-static struct held held_before(const struct data_change *c)
+static const uint8_t *held_now(const struct data_change *c)
 {
-    return held_by(c->before.exists, c->before.value);
-}
-
-static struct held held_now(const struct data_change *c)
-{
-    return held_by(c->exists, c->value);
+    return c->exists ? collection_incarnation(c->value) : NULL;
 }
 
 static int compare(const void *a, const void *b)
@@ -150,9 +137,9 @@ static int compare(const void *a, const void *b)
     return memcmp(a, b, INCARNATION_ID_BYTES);
 }
 
-static bool is_same(const struct held *a, const struct held *b)
+static bool is_same(const uint8_t *a, const uint8_t *b)
 {
-    return a->is_spread && b->is_spread && compare(a->head.incarnation, b->head.incarnation) == 0;
+    return a != NULL && b != NULL && compare(a, b) == 0;
 }
 
 /* Incarnations that a key holds now and did not before, in order. */
@@ -165,12 +152,10 @@ static struct moved find_moved(struct arena *arena, const struct data_change *ch
 {
     struct moved m = {0};
     for (size_t i = 0; i < count; i++) {
-        struct held now = held_now(&changes[i]);
-        if (!now.is_spread) continue;
-        struct held before = held_before(&changes[i]);
-        if (is_same(&before, &now)) continue;
+        const uint8_t *now = held_now(&changes[i]);
+        if (now == NULL || is_same(held_before(&changes[i]), now)) continue;
         if (m.items == NULL) m.items = arena_alloc(arena, count * sizeof *m.items);
-        memcpy(m.items[m.count++], now.head.incarnation, INCARNATION_ID_BYTES);
+        memcpy(m.items[m.count++], now, INCARNATION_ID_BYTES);
     }
     if (m.count > 1) qsort(m.items, m.count, sizeof *m.items, compare);
     return m;
@@ -206,15 +191,15 @@ static void let_go(struct view *v, struct slice key, const uint8_t *id, const st
 
 /* What the key held in between only, in the same evaluation: it has its owner row as long as it was
  * not let go. */
-static void let_go_passed(struct view *v, const struct data_change *c, const struct held *now,
+static void let_go_passed(struct view *v, const struct data_change *c, const uint8_t *now,
                           const struct moved *m)
 {
     for (const struct data_passed *p = c->passed; p != NULL; p = p->next) {
-        struct held h = held_by(true, p->value);
+        const uint8_t *id = collection_incarnation(p->value);
         struct entry owner;
-        if (!h.is_spread || is_same(&h, now)) continue;
-        bool is_owned = view_own(v, owner_of(v, c->key, h.head.incarnation), &owner);
-        if (is_owned && owner.exists) let_go(v, c->key, h.head.incarnation, m);
+        if (id == NULL || is_same(id, now)) continue;
+        bool is_owned = view_own(v, owner_of(v, c->key, id), &owner);
+        if (is_owned && owner.exists) let_go(v, c->key, id, m);
     }
 }
 
@@ -224,6 +209,12 @@ static enum err know_before(struct collections *x, struct view *v, struct data_c
 {
     if (c->is_known || view_is_flushed(v) || !collections_may_be_spread(x, c->key)) return OK;
     return view_stored(v, c->key, &c->before, e);
+}
+
+static bool fields_expire(struct slice value)
+{
+    struct collection_head h;
+    return collection_head_read(value, &h) && h.expiring > 0;
 }
 
 static enum err derive(void *arg, struct view *v, struct data_change *changes, size_t count,
@@ -236,14 +227,14 @@ static enum err derive(void *arg, struct view *v, struct data_change *changes, s
     struct moved moved = find_moved(v->arena, changes, count);
     for (size_t i = 0; i < count; i++) {
         const struct data_change *c = &changes[i];
-        struct held before = held_before(c);
-        struct held now = held_now(c);
-        let_go_passed(v, c, &now, &moved);
-        if (is_same(&before, &now)) continue;
-        if (before.is_spread) let_go(v, c->key, before.head.incarnation, &moved);
-        if (!now.is_spread) continue;
-        collection_own(v, c->key, now.head.incarnation);
-        if (now.head.expiring > 0) collection_fields_came(v, c->key);
+        const uint8_t *before = held_before(c);
+        const uint8_t *now = held_now(c);
+        let_go_passed(v, c, now, &moved);
+        if (is_same(before, now)) continue;
+        if (before != NULL) let_go(v, c->key, before, &moved);
+        if (now == NULL) continue;
+        collection_own(v, c->key, now);
+        if (fields_expire(c->value)) collection_fields_came(v, c->key);
     }
     return r;
 }

@@ -89,8 +89,7 @@ static bool add_row(const struct index *x, struct slice key, const struct found 
 static bool is_hash(struct slice value)
 {
     struct collection_head h;
-    return collection_is_head(value) && collection_head_read(value, &h) &&
-           h.kind == COLLECTION_HASH;
+    return collection_head_read(value, &h) && h.kind == COLLECTION_HASH;
 }
 
 /* Of a hash, in an index of values: that it is there. */

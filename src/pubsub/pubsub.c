@@ -150,11 +150,6 @@ bool pubsub_leave(struct pubsub *p, struct subscriber *s, size_t *work)
     return true;
 }
 
-size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind)
-{
-    return s->subscriptions[kind].count;
-}
-
 size_t pubsub_bytes(const struct subscriber *s)
 {
     size_t bytes = s->name_bytes;

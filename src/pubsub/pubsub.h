@@ -46,7 +46,10 @@ bool pubsub_own(const struct subscriber *s, enum pubsub_kind kind,
 /* Ends its subscriptions, at most *work of them, from which they are taken. True when none is left.
  */
 bool pubsub_leave(struct pubsub *p, struct subscriber *s, size_t *work);
-size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind);
+static inline size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind)
+{
+    return s->subscriptions[kind].count;
+}
 /* Bytes that its subscriptions take, about. */
 size_t pubsub_bytes(const struct subscriber *s);
 

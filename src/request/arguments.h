@@ -100,6 +100,9 @@ struct plan {
     bool is_row;    /* all but these may be left out */
     bool is_filled; /* these are the whole struct, and nothing more is done */
     bool has_keys, is_made;
+    /* All keys and values are among the first of `row`: so many words; WORDS_ANY = others too. */
+    uint16_t decoded_words;
+    uint16_t decoded;              /* rows of keys and values, with those inside of others */
     uint16_t words_min, words_max; /* WORDS_ANY = any number */
     uint16_t count, set_count, end_count;
     const struct members *members; /* members.c; NULL = nothing has asked for them yet */

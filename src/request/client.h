@@ -187,7 +187,12 @@ bool client_end_listening(struct client *c, struct env *env, size_t *work);
 void client_reset(struct client *c, struct env *env);
 
 /* Channels, patterns and shard channels that it listens to. */
-size_t client_subscriptions(const struct client *c);
+static inline size_t client_subscriptions(const struct client *c)
+{
+    const struct subscriber *s = &c->listening.subscriber;
+    return pubsub_count(s, PUBSUB_CHANNEL) + pubsub_count(s, PUBSUB_PATTERN) +
+           pubsub_count(s, PUBSUB_SHARD);
+}
 
 /* For callers that make something else of replies (HTTP): what they said after the offset `from` of
  * the client's stream ends at `end` there. Before a command, link->stream_base is the end of the

@@ -2,7 +2,7 @@
 #include "request/command.h"
 
 #define NAME_BYTES_MAX 32
-#define BUCKETS 512 /* power of two, several times the number of commands */
+#define BUCKETS 2048 /* power of two, several times the number of commands */
 
 static uint32_t name_hash(struct slice name)
 {

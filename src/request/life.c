@@ -115,13 +115,6 @@ bool client_end_listening(struct client *c, struct env *env, size_t *work)
     return pubsub_leave(env->pubsub, &c->listening.subscriber, work);
 }
 
-size_t client_subscriptions(const struct client *c)
-{
-    return pubsub_count(&c->listening.subscriber, PUBSUB_CHANNEL) +
-           pubsub_count(&c->listening.subscriber, PUBSUB_PATTERN) +
-           pubsub_count(&c->listening.subscriber, PUBSUB_SHARD);
-}
-
 void client_reset(struct client *c, struct env *env)
 {
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {

@@ -30,6 +30,7 @@ struct maker {
     struct plan_end ends[ENDS_MAX];
     size_t set_count, end_count;
     bool has_keys;
+    size_t decoded; /* rows of keys and values, with what is inside */
 };
 
 static void wrong(const struct maker *m, const char *what, const char *name)
@@ -68,6 +69,11 @@ static void find_choice(struct maker *m, struct step *s)
     }
 }
 
+static bool is_decoded(const struct argument *a)
+{
+    return a->kind->is_key || a->kind->is_value;
+}
+
 static void check_rows(struct maker *m)
 {
     for (size_t i = 0; m->of->rows[i].name != NULL; i++) {
@@ -75,6 +81,8 @@ static void check_rows(struct maker *m)
         if (i == ROWS_MAX) wrong(m, "too many rows, at", a->name);
         m->has_keys = m->has_keys || a->kind->is_key ||
                       (a->inside != NULL && a->inside->plan->has_keys);
+        m->decoded += is_decoded(a);
+        if (a->inside != NULL) m->decoded += a->inside->plan->decoded;
         bool is_word = a->kind != &arg_kind_fixed;
         if (is_word && (m->used >> i & 1) == 0) wrong(m, "the text does not have", a->name);
         if (a->at + (a->is_list ? 0u : a->size) > m->of->size) wrong(m, "outside", a->name);
@@ -298,6 +306,14 @@ static void find_row(const struct arguments *of, struct plan *p)
     p->row_words = (uint16_t)i;
     p->is_filled = i == p->count && p->set_count + p->end_count == 0 && bytes == of->size;
     p->is_row = p->words_min == i;
+    size_t found = 0;
+    p->decoded_words = 0;
+    for (size_t k = 0; k < i; k++) {
+        if (!is_decoded(words[k].argument)) continue;
+        found++;
+        p->decoded_words = (uint16_t)(k + 1);
+    }
+    if (found != p->decoded) p->decoded_words = WORDS_ANY;
 }
 
 void plan_make(const struct arguments *of)
@@ -326,6 +342,7 @@ void plan_make(const struct arguments *of)
     if (of->words_least > p->words_min) p->words_min = (uint16_t)of->words_least;
     p->words_max = (uint16_t)words_max(p->steps, p->count);
     p->has_keys = m.has_keys;
+    p->decoded = (uint16_t)m.decoded;
     find_row(of, p);
 }
 

@@ -16,14 +16,26 @@ struct decoding {
     enum decoded_kind key_kind;
 };
 
-static enum err decode_word(struct walk *w, const struct argument *a, void *to)
+static void decode(const struct decoding *x, const struct argument *a, struct slice word)
 {
-    const struct decoding *x = w->arg;
-    struct slice word = w->argv[w->at];
-    (void)to;
     if (a->kind->is_key) decoded_add(x->to, x->rq, word, x->key_kind);
     if (a->kind->is_value) decoded_add(x->to, x->rq, word, DECODED_VALUE);
+}
+
+static enum err decode_word(struct walk *w, const struct argument *a, void *to)
+{
+    (void)to;
+    decode(w->arg, a, w->argv[w->at]);
     return OK;
+}
+
+/* Of most commands: without a look at what comes behind the last key and the last value. */
+static void decode_row(const struct decoding *x, const struct plan *p, size_t from)
+{
+    const struct request *rq = x->rq;
+    for (size_t i = 0; i < p->decoded_words && from + i < rq->argc; i++) {
+        decode(x, p->row[i].argument, rq->argv[from + i]);
+    }
 }
 
 /* Words that are wrong make no key, or one that nothing asks for: nothing is promised here. */
@@ -34,6 +46,11 @@ static void decode_command(struct decoded *d, struct request *rq)
     if (command_find_words(rq) != OK) return;
     const struct command *c = rq->command;
     x.key_kind = (c->flags & CMD_STRING) != 0 ? DECODED_PLAIN : DECODED_TUPLE;
+    const struct plan *p = c->arguments->plan;
+    if (p->decoded_words != WORDS_ANY) {
+        decode_row(&x, p, command_words_before(c));
+        return;
+    }
     struct walk w = {
         .ops = &ops, .arg = &x, .argv = rq->argv, .argc = rq->argc, .at = command_words_before(c)};
     (void)(walk_words(&w, c->arguments, NULL) == OK);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "codec/collection.h"
+#include "codec/pack.h"
 #include "codec/value.h"
 #include "foreign/v8.h"
 
@@ -22,6 +23,27 @@ static struct slice tight(struct slice s)
 static void tight_free(struct slice s)
 {
     free((void *)(uintptr_t)s.data);
+}
+
+/* collection_head_read; what else reads heads, and extensions, must agree with it. */
+static bool read_head(struct slice s, struct collection_head *h)
+{
+    struct pack_item item = {0};
+    struct slice body;
+    int8_t ext = 0;
+    const uint8_t *at = s.data;
+    bool is_read = collection_head_read(s, h);
+    const uint8_t *id = collection_incarnation(s);
+    assert_true((id != NULL) == (is_read && h->is_spread));
+    if (id != NULL) assert_memory_equal(id, h->incarnation, INCARNATION_ID_BYTES);
+    bool is_ext = pack_read(&at, s.data + s.len, &item) == PACK_OK && item.type == PACK_EXT &&
+                  at == s.data + s.len;
+    assert_int_equal(pack_whole_ext(s, &ext, &body), is_ext);
+    if (!is_ext) return is_read;
+    assert_int_equal(ext, item.ext);
+    assert_ptr_equal(body.data, item.body.data);
+    assert_int_equal(body.len, item.body.len);
+    return is_read;
 }
 
 static const double scores[ITEMS] = {0, -0.0, 1.5, -1e300, INFINITY, -INFINITY, 5e-324, 3};
@@ -107,7 +129,7 @@ static void a_packed_head_has_its_elements(void **state)
             size_t most = 0;
             write_packed(kind, count, &out);
             assert_true(collection_is_head(buf_slice(&out)));
-            assert_true(collection_head_read(buf_slice(&out), &h));
+            assert_true(read_head(buf_slice(&out), &h));
             assert_int_equal(h.kind, kind);
             assert_int_equal(h.count, count);
             assert_false(h.is_spread);
@@ -137,7 +159,7 @@ static void a_spread_head_has_its_numbers(void **state)
         for (int has_ttl = 0; has_ttl <= 1; has_ttl++) {
             struct collection_head h;
             write_spread(kind, has_ttl != 0, &out);
-            assert_true(collection_head_read(buf_slice(&out), &h));
+            assert_true(read_head(buf_slice(&out), &h));
             assert_int_equal(h.kind, kind);
             assert_true(h.is_spread);
             assert_int_equal(h.is_holey, kind == COLLECTION_LIST);
@@ -211,7 +233,7 @@ static void a_head_that_is_cut_off_is_none(void **state)
                 struct collection_head h;
                 struct slice cut = tight(slice_of(out.data, len));
                 assert_false(collection_is_head(cut));
-                assert_false(collection_head_read(cut, &h));
+                assert_false(read_head(cut, &h));
                 tight_free(cut);
             }
             buf_append_byte(&out, 0);
@@ -253,7 +275,7 @@ static void a_body_that_ends_early_is_damage(void **state)
                 struct collection_head h;
                 uint64_t count = 0;
                 struct slice s = shortened(&out, cut);
-                bool is_read = collection_head_read(s, &h);
+                bool is_read = read_head(s, &h);
                 if (spread) assert_false(is_read);
                 if (is_read) is_read = read_all(&h, &count) && count == h.count;
                 assert_false(is_read);
@@ -275,7 +297,7 @@ static void a_body_that_goes_on_is_damage(void **state)
         buf_append_byte(&out, 0);
         out.data[1]++; /* its length */
         assert_true(collection_is_head(buf_slice(&out)));
-        assert_false(collection_head_read(buf_slice(&out), &h));
+        assert_false(read_head(buf_slice(&out), &h));
     }
     buf_fini(&out);
 }
@@ -295,6 +317,10 @@ static void what_is_not_known_is_damage(void **state)
         {"not an extension", "c40301"},
         {"a map", "81a16101"},
         {"nothing", ""},
+        {"an extension of one byte", "d44301"},
+        {"an extension of sixteen bytes", "d84301040001016dc00000000000000000000000"},
+        {"an extension without a length", "c8"},
+        {"an extension without a type", "c901020304"},
     };
     struct buf bytes;
     (void)state;
@@ -303,7 +329,7 @@ static void what_is_not_known_is_damage(void **state)
         struct collection_head h;
         hex_to(cases[i].hex, &bytes);
         struct slice s = tight(buf_slice(&bytes));
-        if (collection_head_read(s, &h)) fail_msg("%s", cases[i].what);
+        if (read_head(s, &h)) fail_msg("%s", cases[i].what);
         tight_free(s);
     }
     buf_fini(&bytes);
@@ -332,7 +358,7 @@ static void random_damage_is_never_read_beyond(void **state)
             out.data[at] = (uint8_t)random_u64();
         }
         struct slice s = tight(buf_slice(&out));
-        if (collection_head_read(s, &h) && !h.is_spread) (void)read_all(&h, &count);
+        if (read_head(s, &h) && !h.is_spread) (void)read_all(&h, &count);
         if (collection_is_head(s)) {
             buf_clear(&shown, SIZE_MAX);
             value_to_json(s, &shown);

@@ -1,6 +1,7 @@
 /* float_text: numbers as Redis 7.2 and later write them, and what is read as one. */
 #include "codec_test.h"
 
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 
@@ -167,6 +168,30 @@ static void numbers_are_read(void **state)
     assert_true(minus == 0 && signbit(minus));
 }
 
+/* Most texts are read without strtod, to the same bits. */
+static void digits_are_read_as_strtod_does(void **state)
+{
+    static const char chars[] = "0123456789012345678901234567890123456789..-+e";
+    (void)state;
+    random_seed();
+    for (int i = 0; i < 300000; i++) {
+        char text[32];
+        char *end = NULL;
+        double n = 0;
+        size_t len = 1 + random_below(24);
+        size_t kinds = i % 4 == 0 ? sizeof chars - 1 : i % 4 == 1 ? 42 : 40;
+        for (size_t at = 0; at < len; at++) text[at] = chars[random_below(kinds)];
+        if (i % 8 > 3 && len > 1) text[0] = '-';
+        text[len] = '\0';
+        errno = 0;
+        double wanted = strtod(text, &end);
+        bool is_beyond = errno == ERANGE && (isinf(wanted) || fpclassify(wanted) == FP_ZERO);
+        bool is_number = end == text + len && !is_beyond;
+        if (float_text_read(slice_str(text), &n) != is_number) fail_msg("%s", text);
+        if (is_number && memcmp(&n, &wanted, sizeof n) != 0) fail_msg("%s: %.17g", text, n);
+    }
+}
+
 static void what_is_no_number_is_refused(void **state)
 {
     static const char *const refused[] = {
@@ -234,6 +259,7 @@ int main(void)
         cmocka_unit_test(what_is_written_reads_back_as_the_same_bits),
         cmocka_unit_test(a_sum_has_17_digits_after_the_point_and_no_zeros_at_its_end),
         cmocka_unit_test(numbers_are_read),
+        cmocka_unit_test(digits_are_read_as_strtod_does),
         cmocka_unit_test(what_is_no_number_is_refused),
         cmocka_unit_test(a_bound_may_be_beyond_all_doubles),
         cmocka_unit_test(a_text_of_more_than_5_kb_is_no_number),
