@@ -215,7 +215,7 @@ if wants list; then
         echo "skipped: list (valgrind is not installed)"
     else
         instructions() { # server or redis, requests: what the whole run takes
-            local port=$((20000 + RANDOM % 20000)) pid i
+            local port=$((10000 + RANDOM % 5000)) pid i
             if [ "$1" = server ]; then
                 valgrind --tool=callgrind --callgrind-out-file="$dir/out" build/tupled --dir "$dir/list" --port "$port" \
                     --http-port 0 --io-threads 1 >"$dir/log" 2>&1 &

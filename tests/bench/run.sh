@@ -108,7 +108,7 @@ if wants tls; then # the same with TLS on both sides: certificates of RSA 2048, 
         -keyout "$dir/tls.key" -out "$dir/tls.crt" 2>/dev/null
     files=(--tls-cert-file "$dir/tls.crt" --tls-key-file "$dir/tls.key" --tls-ca-cert-file "$dir/tls.crt"
         --tls-auth-clients no)
-    sport=$((20000 + RANDOM % 10000))
+    sport=$((10000 + RANDOM % 5000))
     start_redis --tls-port $((sport + 10000)) "${files[@]}"
     start_tupled --tls-port "$sport" "${files[@]}"
     plain_t=$tport plain_r=$rport

@@ -32,7 +32,7 @@ start_tupled() { # more arguments: settings
 stop_tupled() { kill "$tupled"; wait "$tupled" || true; tupled=; }
 start_redis() { # more arguments: settings
     mkdir -p "$dir/redis"
-    rport=$((20000 + RANDOM % 20000))
+    rport=$((10000 + RANDOM % 5000))
     redis-server --port "$rport" --bind 127.0.0.1 --dir "$dir/redis" --appendonly yes \
         --appendfsync always --save '' --daemonize no --logfile "$dir/redis.log" "$@" &
     redis=$!
