@@ -173,16 +173,15 @@ if wants idle; then
     stop_all
 fi
 if wants keys; then
-    echo "A key of 16 bytes with a value of 100, of up to 1,000,000; the disk when all is in the store:"
+    echo "A key of 16 bytes with a value of 100, of 1,000,000, each written once; the disk when all is in the store:"
     echo
     head_of "bytes"
     start_all
     for name in "${names[@]}"; do rss_kb "${pid[$name]}" >"$dir/empty.$name"; done
-    range=1000000
-    for name in "${names[@]}"; do
-        redis-benchmark -p "${port[$name]}" -c 50 -P 16 -n 4000000 -r 1000000 -q SET key:__rand_int__ \
-            "$(printf 'x%.0s' {1..100})" >/dev/null
-    done
+    # Values that no server can make shorter.
+    od -An -tx1 -v -w50 -N 50000000 /dev/urandom | tr -d ' ' |
+        awk '{ printf "SET key:%012d %s\r\n", NR, $0 }' >"$dir/sets"
+    for name in "${names[@]}"; do redis-cli -p "${port[$name]}" --pipe <"$dir/sets" >/dev/null; done
     drain
     sleep 10
     forget
