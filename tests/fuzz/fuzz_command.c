@@ -36,6 +36,7 @@ static struct env env;
 static struct peer peers[CLIENTS];
 static struct arena arena;
 static struct buf scratch;
+static uint64_t rows_written; /* by commits */
 
 static void on_ready(struct waiter *w)
 {
@@ -99,9 +100,20 @@ static void peer_close(struct peer *p)
     for (size_t work = 1000; !client_end_listening(&p->client, &env, &work);) work = 1000;
 }
 
+/* An empty transaction commits, and has an id when one is given: that changes no data. */
+static void count_rows(void *arg, uint64_t version, const struct write_set *ws)
+{
+    (void)arg;
+    (void)version;
+    for (size_t i = 0; i < ws->count; i++)
+        rows_written += key_space(ws->items[i].key) != SPACE_IDEM;
+}
+
 static void start(void)
 {
+    static const struct layer layer = {.kinds = ~0u, .on_commit = count_rows};
     env_start(&env, "command");
+    engine_add_layer(env.db->engine, &layer);
     arena_init(&arena, 64 * 1024);
     buf_init(&scratch);
 }
@@ -182,9 +194,9 @@ static void run(struct peer *p, struct slice *argv, size_t argc)
         w.proto = p->client.settings.proto;
         p->was_told = false;
         bool may_nothing = is_limited(p);
-        uint64_t version = engine_version_next(env.db->engine);
+        uint64_t rows = rows_written;
         enum err r = command_run(&rq);
-        if (may_nothing && engine_version_next(env.db->engine) != version) {
+        if (may_nothing && rows_written != rows) {
             fprintf(stderr, "%s: a user without keys has changed something\n", rq.command->name);
             abort();
         }
