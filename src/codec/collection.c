@@ -63,6 +63,14 @@ static bool body_of(struct slice value, struct slice *body)
     return pack_whole_ext(value, &ext, body) && ext == EXT_COLLECTION && body->len >= FIXED_BYTES;
 }
 
+/* The same of one whose format, kind and flags are known. */
+static bool known_body_of(struct slice value, struct slice *body)
+{
+    if (!body_of(value, body) || body->data[0] != FORMAT) return false;
+    return body->data[1] != 0 && body->data[1] < COLLECTION_KINDS &&
+           (body->data[2] & ~HEAD_FLAGS) == 0;
+}
+
 bool collection_is_head(struct slice value)
 {
     struct slice body;
@@ -102,12 +110,8 @@ bool collection_head_read(struct slice value, struct collection_head *out)
 {
     struct slice body;
     *out = (struct collection_head){0};
-    if (!body_of(value, &body)) return false;
+    if (!known_body_of(value, &body)) return false;
     unsigned flags = body.data[2];
-    if (body.data[0] != FORMAT || body.data[1] == 0 || body.data[1] >= COLLECTION_KINDS) {
-        return false;
-    }
-    if ((flags & ~HEAD_FLAGS) != 0) return false;
     struct cursor c = {.at = body.data + FIXED_BYTES, .end = body.data + body.len};
     out->kind = (enum collection_kind)body.data[1];
     out->is_spread = (flags & HEAD_SPREAD) != 0;
@@ -126,12 +130,9 @@ bool collection_head_read(struct slice value, struct collection_head *out)
 const uint8_t *collection_incarnation(struct slice value)
 {
     struct slice body;
-    if (!body_of(value, &body) || body.data[0] != FORMAT) return NULL;
+    if (!known_body_of(value, &body) || (body.data[2] & HEAD_SPREAD) == 0) return NULL;
     unsigned kind = body.data[1];
-    unsigned flags = body.data[2];
-    size_t at = FIXED_BYTES + ((flags & HEAD_FIELD_TTL) != 0 ? 8 : 0);
-    if (kind == 0 || kind >= COLLECTION_KINDS || (flags & ~HEAD_FLAGS) != 0) return NULL;
-    if ((flags & HEAD_SPREAD) == 0) return NULL;
+    size_t at = FIXED_BYTES + ((body.data[2] & HEAD_FIELD_TTL) != 0 ? 8 : 0);
     size_t whole = at + INCARNATION_ID_BYTES + COUNTS_BYTES;
     if (kind == COLLECTION_LIST) whole += POSITIONS_BYTES;
     if (kind == COLLECTION_STREAM) whole += STREAM_BYTES;

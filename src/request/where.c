@@ -120,8 +120,7 @@ static bool where_matches(const struct row_filter *f, struct slice value)
 {
     const struct where *w = (const struct where *)f;
     struct collection_head h;
-    bool is_hash = collection_is_head(value) && collection_head_read(value, &h) &&
-                   h.kind == COLLECTION_HASH;
+    bool is_hash = collection_head_read(value, &h) && h.kind == COLLECTION_HASH;
     if (!is_hash) return filter_matches(w->filter, value);
     return h.is_spread || matches_packed(w, &h);
 }
