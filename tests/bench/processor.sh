@@ -21,29 +21,18 @@ others=()
 stop_others() { for p in "${others[@]}"; do kill "$p" 2>/dev/null || true; wait "$p" 2>/dev/null || true; done; others=(); }
 trap 'stop_others; stop' EXIT
 
-start_peer() { # name, program
-    local at=$dir/$1
-    mkdir -p "$at"
-    port[$1]=$((10000 + RANDOM % 5000))
-    place[$1]=$at
-    "$2" --port "${port[$1]}" --bind 127.0.0.1 --dir "$at" --appendonly yes --appendfsync always --save '' \
-        --daemonize no --logfile "$at.log" &
-    pid[$1]=$!
-    others+=($!)
-    for _ in $(seq 100); do
-        redis-cli -p "${port[$1]}" ping 2>/dev/null | grep -q PONG && return
-        sleep 0.05
-    done
-    cat "$at.log" >&2
-    exit 1
-}
 start_all() {
     start_tupled
     port[tupled]=$tport pid[tupled]=$tupled place[tupled]=$dir/tupled
     start_redis
     port[Redis]=$rport pid[Redis]=$redis place[Redis]=$dir/redis
-    local peer
-    for peer in ${BENCH_PEERS:-}; do start_peer "${peer%%=*}" "${peer#*=}"; done
+    local other name
+    for other in ${BENCH_PEERS:-}; do
+        name=${other%%=*}
+        start_peer "${other#*=}" "$dir/$name"
+        port[$name]=$pport pid[$name]=$peer place[$name]=$dir/$name
+        others+=("$peer")
+    done
 }
 stop_all() {
     stop_tupled
@@ -53,7 +42,7 @@ stop_all() {
     stop_others
     for name in "${names[@]}"; do rm -rf "${place[$name]}"; done
 }
-for peer in ${BENCH_PEERS:-}; do names+=("${peer%%=*}"); done
+for other in ${BENCH_PEERS:-}; do names+=("${other%%=*}"); done
 
 # Of all its threads, ns.
 processor_ns() { cat /proc/"$1"/task/*/schedstat | awk '{ n += $1 } END { printf "%.0f", n }'; }

@@ -30,18 +30,26 @@ start_tupled() { # more arguments: settings
     exit 1
 }
 stop_tupled() { kill "$tupled"; wait "$tupled" || true; tupled=; }
-start_redis() { # more arguments: settings
-    mkdir -p "$dir/redis"
-    rport=$((10000 + RANDOM % 5000))
-    redis-server --port "$rport" --bind 127.0.0.1 --dir "$dir/redis" --appendonly yes \
-        --appendfsync always --save '' --daemonize no --logfile "$dir/redis.log" "$@" &
-    redis=$!
+# A server that takes redis-server's arguments: $peer, its process, and $pport.
+start_peer() { # program, directory; more arguments: settings
+    local program=$1 at=$2
+    shift 2
+    mkdir -p "$at"
+    pport=$((10000 + RANDOM % 5000))
+    "$program" --port "$pport" --bind 127.0.0.1 --dir "$at" --appendonly yes \
+        --appendfsync always --save '' --daemonize no --logfile "$at.log" "$@" &
+    peer=$!
     for _ in $(seq 100); do
-        redis-cli -p "$rport" ping 2>/dev/null | grep -q PONG && return
+        redis-cli -p "$pport" ping 2>/dev/null | grep -q PONG && return
         sleep 0.05
     done
-    cat "$dir/redis.log" >&2
+    cat "$at.log" >&2
+    kill "$peer" 2>/dev/null || true
     exit 1
+}
+start_redis() { # more arguments: settings
+    start_peer redis-server "$dir/redis" "$@"
+    rport=$pport redis=$peer
 }
 
 idle_ticks() { awk '/^cpu / { print $5 + $6 }' /proc/stat; } # of 10 ms, over all processors
