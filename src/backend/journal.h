@@ -109,7 +109,7 @@ struct journal_ops {
     enum err (*reserve)(struct journal *j, size_t bytes, struct error *e);
     /* When not busy: seals what was filled and hands it over; while something is under way it may
      * be left to be filled further. */
-    void (*submit)(struct journal *j); /* with may_block it may return with all of it done */
+    void (*submit)(struct journal *j); /* with own_txns it may return with all of it done */
     /* What was appended is to become safe although a weak durability would let it wait. */
     void (*want_sync)(struct journal *j);
     /* Blocks until all that was appended is synced or the journal failed: stop only. */
@@ -159,7 +159,8 @@ struct journal {
                                     * in `start`: those given to `take` */
     uint64_t versions_low;     /* see versions_reserve */
     bool is_always;            /* what is acknowledged is synced first */
-    bool may_block;            /* the owner's: `submit` may do a short append itself */
+    uint32_t own_txns;         /* the owner's: `submit` may append so many itself, when that is
+                                    * short; 0 = it must not block */
     bool is_busy;              /* submit would do nothing */
     bool is_failed;            /* nothing will be acknowledged any more */
     bool is_disk_full;         /* there is no room for want of space */

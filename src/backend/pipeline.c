@@ -127,9 +127,9 @@ void backend_turn_end(struct backend *b)
     struct pipeline *p = pipeline_of(b);
     pipeline_check(p);
     pipeline_load_post(p);
-    p->log.journal->may_block = b->serves_one;
+    p->log.journal->own_txns = b->own_sync_txns;
     journal_submit(p->log.journal);
-    p->log.journal->may_block = false;
+    p->log.journal->own_txns = 0;
     if (memtable_bytes(p->newest.active) >= p->options.memtable_bytes) pipeline_freeze(p);
     pipeline_retire_slice(p, RETIRE_ENTRIES);
     pipeline_apply_next(p);

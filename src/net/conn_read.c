@@ -50,6 +50,7 @@ void conn_run(struct conn *c)
     if (took_us > 0) {
         c->is_costly = took_us > COSTLY_US || (c->is_costly && took_us > COSTLY_US / 4);
     }
+    if (!output_waits(&s->output, s->net->durable)) s->net->served_us = s->net->now_us;
     if (s->net->flushes_later || drafts_start(&s->output.drafts) != SIZE_MAX) {
         conn_queue_flush(c);
     } else {

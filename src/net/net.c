@@ -17,6 +17,7 @@
 #define FREE_WORK 500    /* of dead sessions done in one turn: some 50 us ... */
 #define CONN_WORK 10     /* ... a connection counts as so many */
 #define LONE_INPUTS 16   /* of one connection: it is the only one that asks */
+#define WAITERS_US 10000 /* no connection asked for anything that it got without a sync */
 #define DRAIN_US 1000000 /* a stopping server waits this long for what is under way */
 
 /* ---- turns ---- */
@@ -29,9 +30,12 @@ void net_set_durable(struct net *n, uint64_t version)
     conn_flush_queued(n, false);
 }
 
-bool net_serves_one(const struct net *n)
+enum net_asking net_asking(const struct net *n)
 {
-    return n->lone_inputs >= LONE_INPUTS;
+    if (n->lone_inputs >= LONE_INPUTS) return NET_ASKING_ONE;
+    bool has_more = n->late_first != NULL || n->run.first != NULL || n->costly.first != NULL;
+    bool all_wait = n->turn_begin_us - n->served_us >= WAITERS_US;
+    return all_wait && !has_more ? NET_ASKING_WAITERS : NET_ASKING_ANY;
 }
 
 static struct conn *queue_take(struct conn_queue *q)

@@ -14,6 +14,13 @@
 #include "net/tls.h"
 
 struct net;
+
+/* Which connections have asked lately. */
+enum net_asking {
+    NET_ASKING_ANY,
+    NET_ASKING_WAITERS, /* what ran waits for a version, all of it for some time */
+    NET_ASKING_ONE,     /* one and the same */
+};
 struct protocol;
 
 /* What the owner of the loop does in it. None may be NULL. */
@@ -94,8 +101,8 @@ ERR_MUST_USE enum err net_connect(struct net *n, const struct protocol *p, void 
 void net_set_options(struct net *n, const struct net_options *options);
 /* Connections that come from now on get this one; net owns it, and frees the one before. */
 void net_set_tls(struct net *n, struct tls_context *c);
-/* Has all input come from one and the same connection for a while? */
-bool net_serves_one(const struct net *n);
+/* To be asked at the end of a turn. */
+enum net_asking net_asking(const struct net *n);
 /* Output of all connections up to this version may leave. */
 void net_set_durable(struct net *n, uint64_t version);
 /* Runs until net_stop; returns when nothing is held back or under way any more (protocol->stop), or

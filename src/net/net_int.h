@@ -144,6 +144,7 @@ struct net {
     size_t input_count;
     const struct conn *lone; /* that had input last, maybe freed: to be compared with alone */
     unsigned lone_inputs;    /* in a row */
+    int64_t served_us;       /* one ran last, and has not to wait for a version since */
     bool is_queue_first;     /* the next turn begins with the queue `run` */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
     int64_t turn_begin_us, now_us;          /* now_us: as last looked at */

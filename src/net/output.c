@@ -30,7 +30,7 @@ static bool is_long_next(const struct output *o)
     return drafts_start(&o->drafts) == o->sent && drafts_first(&o->drafts)->len >= LONG_BYTES;
 }
 
-static struct output_mark *mark_at(struct output *o, size_t i)
+static struct output_mark *mark_at(const struct output *o, size_t i)
 {
     return &o->marks[(o->mark_first + i) % o->mark_cap];
 }
@@ -223,6 +223,11 @@ size_t output_held(const struct output *o)
 bool output_is_empty(const struct output *o)
 {
     return o->bytes.len == o->sent;
+}
+
+bool output_waits(const struct output *o, uint64_t durable)
+{
+    return o->mark_count > 0 && mark_at(o, o->mark_count - 1)->version > durable;
 }
 
 bool output_is_over(struct output *o, const struct output_limit *limit, int64_t now_us)

@@ -102,5 +102,7 @@ size_t output_held(const struct output *o);
  * count from the last time that it went above. now_us: a time that never goes back. */
 bool output_is_over(struct output *o, const struct output_limit *limit, int64_t now_us);
 bool output_is_empty(const struct output *o);
+/* Something in it must not leave before a version that is not durable. */
+bool output_waits(const struct output *o, uint64_t durable);
 
 #endif

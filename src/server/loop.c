@@ -11,6 +11,8 @@
 #include "request/observe.h"
 #include "server/server_int.h"
 
+#define OWN_SYNC_TXNS 64
+
 static void on_wake(void *arg)
 {
     struct server *s = arg;
@@ -25,12 +27,24 @@ static void on_turn_begin(void *arg, int64_t now_us)
     leader_look(s);
 }
 
+/* Of several the loop serves some while a thread syncs what others wrote: that gains more than doing
+ * it without a thread as soon as there is more to run. */
+static uint32_t own_sync_txns(const struct net *n)
+{
+    switch (net_asking(n)) {
+    case NET_ASKING_ONE: return UINT32_MAX;
+    case NET_ASKING_WAITERS: return OWN_SYNC_TXNS;
+    case NET_ASKING_ANY: break;
+    }
+    return 0;
+}
+
 static bool on_turn_end(void *arg)
 {
     struct server *s = arg;
     bool is_busy = command_turn(&s->env);
     if (s->http != NULL) http_turn(s->http);
-    engine_backend(s->env.db->engine)->serves_one = net_serves_one(s->net);
+    engine_backend(s->env.db->engine)->own_sync_txns = own_sync_txns(s->net);
     is_busy = db_turn_end(s->env.db) || is_busy;
     bool is_idle = !is_busy && s->env.stats.commands == s->commands;
     s->commands = s->env.stats.commands;

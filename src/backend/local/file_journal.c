@@ -259,8 +259,9 @@ static void write_done(struct job *job)
 static bool is_short(const struct file_journal *j, const struct write_job *w)
 {
     const struct sealed_batch *b = w->batches;
-    bool is_small = b != NULL && b->next == NULL && b->base.bytes.len <= OWN_BYTES;
-    return is_small && w->wants_sync && j->short_syncs >= SHORT_SYNCS;
+    if (b == NULL || b->next != NULL || !w->wants_sync || j->short_syncs < SHORT_SYNCS)
+        return false;
+    return b->base.transactions <= j->base.own_txns && b->base.bytes.len <= OWN_BYTES;
 }
 
 /* Who reads the newest history finds it in the page cache, if it is written there. */
@@ -294,7 +295,7 @@ static void journal_start_job(struct file_journal *j, bool wants_sync)
     j->under_way++;
     j->base.is_busy = !goes_ahead(j);
     j->wants_sync = false;
-    if (w->is_ahead || !j->base.may_block || !is_short(j, w)) {
+    if (w->is_ahead || !is_short(j, w)) {
         worker_post(w->writer, &w->job);
         return;
     }

@@ -51,6 +51,23 @@ static void a_reply_waits_for_its_version_and_those_behind_it_wait_too(void **st
     output_fini(&o);
 }
 
+static void output_waits_until_the_last_version_is_durable(void **state)
+{
+    struct output o;
+    output_init(&o);
+    assert_false(output_waits(&o, 0));
+    reply(&o, "a", 5, 5);
+    assert_false(output_waits(&o, 5));
+    for (uint64_t i = 6; i < 20; i++) reply(&o, "b", i, 5);
+    reply(&o, "c", 0, 5);
+    assert_true(output_waits(&o, 5));
+    assert_true(output_waits(&o, 18));
+    assert_false(output_waits(&o, 19));
+    expect_ready(&o, 18, "abbbbbbbbbbbbb");
+    assert_true(output_waits(&o, 18));
+    output_fini(&o);
+}
+
 static void what_was_sent_is_not_sent_again(void **state)
 {
     struct output o;
@@ -434,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reply_that_needs_nothing_may_go_at_once),
         cmocka_unit_test(a_reply_waits_for_its_version_and_those_behind_it_wait_too),
+        cmocka_unit_test(output_waits_until_the_last_version_is_durable),
         cmocka_unit_test(what_was_sent_is_not_sent_again),
         cmocka_unit_test(a_long_reply_is_moved_only_a_few_times),
         cmocka_unit_test(the_soft_limit_counts_from_the_last_time_above),
