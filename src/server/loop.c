@@ -27,8 +27,8 @@ static void on_turn_begin(void *arg, int64_t now_us)
     leader_look(s);
 }
 
-/* Of several the loop serves some while a thread syncs what others wrote: that gains more than doing
- * it without a thread as soon as there is more to run. */
+/* Of several clients the loop serves some while a thread syncs what others wrote: that gains more
+ * than doing it without a thread as soon as there is more to run. */
 static uint32_t own_sync_txns(const struct net *n)
 {
     switch (net_asking(n)) {
