@@ -310,8 +310,8 @@ struct backend {
     /* Memory has more entries than are found in a processor's caches, or the store is remote. */
     bool is_far;
     /* Set by the owner before a turn ends: the turn may sync a batch of so many transactions by
-     * itself, if that is short, as the clients that have asked for a while wait for just that; 0 = a
-     * thread has to. */
+     * itself, if that is short, as the clients that have asked for a while wait for just that;
+     * 0 = a thread has to. */
     uint32_t own_sync_txns;
     /* Set by the owner. on_durable: versions up to `version` are acknowledged. */
     void (*on_durable)(void *arg, uint64_t version);
