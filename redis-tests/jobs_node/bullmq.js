@@ -140,6 +140,13 @@ if (isWorker) {
       assert.equal(await job.waitUntilFinished(events), 45);
       assert.equal(Object.keys(await job.getChildrenValues()).length, 10);
     },
+    "5,000 that wait are removed by one script": async () => {
+      const some = Array.from({ length: 1000 }, () => ({ name: "tick", data: {} }));
+      for (let i = 0; i < 5; i++) await limited.addBulk(some);
+      assert.equal(await limited.getWaitingCount(), 5000);
+      await limited.drain();
+      assert.equal(await limited.getWaitingCount(), 0);
+    },
     "a limit of 5 in 500 ms is kept, over kill -9": async () => {
       work("limited", { limiter: { max: 5, duration: 500 } });
       const begun = Date.now();

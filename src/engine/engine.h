@@ -179,6 +179,8 @@ ERR_MUST_USE enum err engine_commit(struct engine *g, struct txn *t, struct wait
  * of it is committed by engine_end, or none. Within one turn of the loop: a caller that must wait
  * discards and begins again. Before the first write: engine_admit. */
 struct overlay *engine_begin(struct engine *g, struct arena *arena);
+/* It may have so many operations, or options.ops_max if that is more. */
+void engine_allow_ops(struct overlay *o, size_t ops);
 /* May anything be written now? ERR_WAIT, ERR_DISK_FULL. engine_commit asks this itself, but for an
  * overlay. */
 ERR_MUST_USE enum err engine_admit(struct engine *g, struct waiter *w, struct error *e);

@@ -343,6 +343,7 @@ static enum err evaluate(struct evaluation *v, struct error *e)
     uint64_t bytes_max = v->engine->options.txn_bytes_max;
     size_t ops_max = v->engine->options.ops_max;
     size_t written = o->count;
+    if (o->ops_allowed > ops_max) ops_max = o->ops_allowed;
     bool has_written = false;
     t->is_conflict = false;
     t->version = 0;
@@ -424,6 +425,11 @@ struct overlay *engine_begin(struct engine *g, struct arena *arena)
     overlay_init(o, g, arena);
     o->version = engine_version_next(g);
     return o;
+}
+
+void engine_allow_ops(struct overlay *o, size_t ops)
+{
+    o->ops_allowed = ops;
 }
 
 enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w, struct error *e)

@@ -48,6 +48,7 @@ struct overlay {
     struct htab index;     /* used above OVERLAY_LINEAR_MAX */
     uint64_t bytes;        /* of keys and values */
     size_t ops;            /* evaluated */
+    size_t ops_allowed;    /* if that is more than options.ops_max */
     size_t work_left;      /* of scans over it: SCAN_WORK_ROW for each row that they pass */
     size_t lent_left;      /* rows that view_lend may still give */
     size_t derived;        /* rows that layers looked at to derive */

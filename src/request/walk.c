@@ -1,6 +1,8 @@
 /* Words against the steps of a plan: which argument takes which word, and what is wrong. */
 #include "request/walk.h"
 
+#define ITEMS_FEW 8 /* fewer get just the room that they need */
+
 /* ---- words ---- */
 
 static size_t words_left(const struct walk *w)
@@ -120,6 +122,15 @@ static enum err walk_item(struct walk *w, const struct step *s, uint8_t *item,
     return take_word(w, s->row, item);
 }
 
+/* Few items, of as many words each: no room is made for more of them than there can be. */
+static size_t room_for_few(struct walk *w, struct argument_list *list, size_t most,
+                           size_t item_bytes)
+{
+    if (w->arena == NULL || list->count > 0 || most == 0 || most >= ITEMS_FEW) return list->count;
+    list->items = arena_alloc(w->arena, most * item_bytes);
+    return most;
+}
+
 /* Items of their own; their number is known before when each has as many words. */
 static enum err walk_items(struct walk *w, const struct step *s, struct argument_list *list,
                            int64_t counted, const struct follows *f)
@@ -127,9 +138,9 @@ static enum err walk_items(struct walk *w, const struct step *s, struct argument
     bool is_even = !s->repeats_token && s->words_each > 0;
     bool may_be_empty = s->token == NULL && s->is_optional;
     size_t item_bytes = s->inside != NULL ? s->inside->size : s->row->size;
-    size_t cap = list->count;
-    enum err r = OK;
-    if (is_even) r = fits(w, s->row, (words_left(w) - f->words_min) / s->words_each);
+    size_t most = is_even ? (words_left(w) - f->words_min) / s->words_each : SIZE_MAX;
+    size_t cap = room_for_few(w, list, most, item_bytes);
+    enum err r = is_even ? fits(w, s->row, most) : OK;
     for (size_t i = 0; r == OK; i++) {
         uint8_t *item = NULL;
         if (counted >= 0 ? counted-- == 0 : (i > 0 || may_be_empty) && list_ends(w, s, f))

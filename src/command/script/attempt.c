@@ -161,7 +161,7 @@ enum err script_attempt(struct request *rq, const struct program *p, struct exec
     if (r == OK) r = program_compile(x, p, &call.ref, &rq->error);
     *is_long = r == ERR_LIMIT && rq->overlay == NULL; /* a thread has more memory */
     if (r != OK) return *is_long ? OK : r;
-    if (rq->overlay == NULL) a.own = engine_begin(rq->env->db->engine, rq->arena);
+    if (rq->overlay == NULL) a.own = script_overlay(rq, rq->arena);
     calling_init(&a.calling, rq, rq->arena, a.own != NULL ? a.own : rq->overlay);
     if (a.own != NULL) a.calling.messages = exec_messages_new(rq->arena, counts);
     a.calling.is_readonly = p->is_readonly;

@@ -181,6 +181,19 @@ static enum err replied(struct calling *c, struct request *inner, enum err r)
                      max);
 }
 
+size_t script_calls_max(const struct request *rq)
+{
+    size_t ops_max = engine_limits(rq->env->db->engine)->ops_max;
+    return ops_max > SCRIPT_CALLS_MIN ? ops_max : SCRIPT_CALLS_MIN;
+}
+
+struct overlay *script_overlay(const struct request *rq, struct arena *arena)
+{
+    struct overlay *o = engine_begin(rq->env->db->engine, arena);
+    engine_allow_ops(o, script_calls_max(rq));
+    return o;
+}
+
 enum err calling_run(struct calling *c, const struct slice *argv, size_t argc, int proto,
                      struct buf *reply)
 {
@@ -188,8 +201,11 @@ enum err calling_run(struct calling *c, const struct slice *argv, size_t argc, i
     struct request inner = inner_request(c, argv, argc, &w);
     const struct slice *words = inner.argv;
     buf_clear(reply, 64 * 1024);
-    if (c->calls == SCRIPT_CALLS_MAX) {
-        return error_set(&c->error, ERR_LIMIT, "a script may run %d commands", SCRIPT_CALLS_MAX);
+    size_t max = script_calls_max(c->rq);
+    if (c->calls >= max) {
+        return error_set(&c->error, ERR_LIMIT,
+                         "a script may run %zu commands: max-transaction-ops, but at least %d", max,
+                         SCRIPT_CALLS_MIN);
     }
     c->rq->client->run.spent_us += observe_lap(c->rq->env);
     enum err r = find(c, &inner);

@@ -18,8 +18,6 @@
 #define NICE 5 /* the loop comes first */
 #define TRIES 3
 #define ARENA_BYTES (16u << 10)
-/* Its commands run again in one turn: processor time that they may have taken together. */
-#define CALLS_US_MAX 200000
 /* In one turn it runs commands for so long; then others come. */
 #define SERVE_US 1000
 
@@ -228,7 +226,7 @@ static void try_begin(struct request *rq, struct long_run *run)
     arena_reset(&run->arena);
     random_system(&run->stand_in, sizeof run->stand_in);
     run->stand_in |= UINT64_C(1) << 63; /* above any that is given */
-    run->overlay = engine_begin(rq->env->db->engine, &run->arena);
+    run->overlay = script_overlay(rq, &run->arena);
     engine_keep(run->overlay, run->stand_in);
     calling_init(&run->calling, rq, &run->arena, run->overlay);
     run->calling.is_readonly = run->program.is_readonly;
@@ -339,16 +337,21 @@ static enum err serve(struct request *rq, struct long_run *run)
         answer(run);
         return OK;
     }
+    int64_t begun_us = clock_thread_us();
     r = calling_run(&run->calling, run->argv, run->argc, run->argv_proto, &run->reply);
+    run->calls_us += clock_thread_us() - begun_us;
     if (r == ERR_WAIT || r == ERR_BEHIND) {
         rq->error = run->calling.error;
         return r;
     }
     if (r == OK) again_note(run->calling.newest, &run->reply);
-    if (r == OK && run->calls_us > CALLS_US_MAX) {
+    /* They run again in one turn. */
+    int64_t max_us = (int64_t)script_calls_max(rq) * SCRIPT_CALL_US;
+    if (r == OK && run->calls_us > max_us) {
         r = error_set(&run->calling.error, ERR_LIMIT,
-                      "the commands of a script may take %d ms of processor time together",
-                      CALLS_US_MAX / 1000);
+                      "the commands of a script may take %lld ms of processor time together: %d us "
+                      "for each that max-transaction-ops allows it",
+                      (long long)(max_us / 1000), SCRIPT_CALL_US);
     }
     size_t max = 2 * (size_t)engine_limits(rq->env->db->engine)->txn_bytes_max;
     if (r == OK && run->arena.held_bytes > max) {
@@ -414,10 +417,7 @@ static enum err serve_turn(struct request *rq, struct long_run *run)
 
 enum err long_step(struct request *rq, struct long_run *run)
 {
-    int64_t begun_us = clock_thread_us();
-    unsigned tries = run->tries;
     enum err r = serve_turn(rq, run);
-    if (run->tries == tries) run->calls_us += clock_thread_us() - begun_us;
     if (r != ERR_WAIT) exclusive_end(rq->env, rq->client);
     return r;
 }

@@ -9,7 +9,7 @@
 static enum err run_again(struct request *rq, struct long_run *run, struct calling *again,
                           bool *holds)
 {
-    struct overlay *o = engine_begin(rq->env->db->engine, rq->arena);
+    struct overlay *o = script_overlay(rq, rq->arena);
     engine_tell_time_of(o, run->overlay);
     calling_init(again, rq, rq->arena, o);
     again->is_readonly = run->program.is_readonly;

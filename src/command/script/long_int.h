@@ -47,7 +47,7 @@ struct long_run {
     struct overlay *overlay; /* in the arena */
     struct calling calling;
     uint64_t stand_in;          /* the version that its commit seems to get */
-    int64_t calls_us;           /* processor time of the turns before this one */
+    int64_t calls_us;           /* processor time of its commands */
     struct exec_counts *counts; /* owned */
     enum long_ask ask;          /* CALLING: what, and the words, which are the thread's */
     struct slice *argv;

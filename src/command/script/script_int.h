@@ -27,8 +27,11 @@
 #define EXCLUSIVE_MS 1000
 /* What it does in C at once, in that turn. */
 #define SHORT_CHARGE_BYTES (256u << 10)
-/* Commands of one script: it is committed in one turn. */
-#define SCRIPT_CALLS_MAX 20000
+/* Commands of one script, and its operations: max-transaction-ops, but so many at least; programs
+ * written for Redis put much into one. As it is committed in one turn, the processor time that its
+ * commands may take there is limited too: so much for each that it may run. */
+#define SCRIPT_CALLS_MIN 100000
+#define SCRIPT_CALL_US 2
 /* Scripts that are kept; those that were not used for longest are forgotten first. */
 #define SCRIPTS_MAX 10000
 #define SCRIPTS_BYTES_MAX (32u << 20)
@@ -98,6 +101,11 @@ ERR_MUST_USE enum err program_compile(struct scripts *x, const struct program *p
                                       struct error *e);
 
 /* ---- call.c: one command of a script ---- */
+
+/* How many commands a script may run. */
+size_t script_calls_max(const struct request *rq);
+/* As engine_begin, for a script: as many operations as commands. */
+struct overlay *script_overlay(const struct request *rq, struct arena *arena);
 
 struct calling {
     struct request *rq; /* the script's own command, in its present run */

@@ -461,6 +461,29 @@ static void items_of_some_words_each_are_counted_before_they_are_read(void **sta
     refuse(&pairs_arguments, "c a x b x c x d x", "4 acts are too many");
 }
 
+ARGUMENTS(any_pairs_arguments, struct pairs, "pair [pair ...]",
+          ARG_LIST(struct pairs, pairs, "pair", pair_arguments, NULL));
+
+/* A script's commands keep theirs until it has ended: one of one key, such as DEL, must be small. */
+static void few_items_take_only_their_room(void **state)
+{
+    static const char *const texts[] = {"c a 1", "c a 1 b 2",
+                                        "c a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7 i 8 j 9"};
+    const size_t counts[] = {1, 2, 10};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        plan_make(&any_pairs_arguments);
+        ask(&kv_version, texts[i]);
+        size_t before = arena.used_bytes;
+        void *bound = NULL;
+        assert_int_equal(bind_words(&rq, &any_pairs_arguments, 1, NULL, &bound), OK);
+        const struct pairs *a = bound;
+        assert_int_equal(a->pairs.count, counts[i]);
+        for (size_t k = 2; k < counts[i]; k++) assert_int_equal(a->pairs.items[k].n, k);
+        size_t most = sizeof(struct pairs) + counts[i] * sizeof(struct pair);
+        if (counts[i] < 8) assert_int_equal(arena.used_bytes - before, most);
+    }
+}
+
 /* ---- as text --------------------------------------------------------------------------------- */
 
 static void expect_text(const struct arguments *of, const char *text)
@@ -495,6 +518,7 @@ int main(void)
         T(alternatives_of_known_length_make_the_number_of_words_known),
         T(words_that_were_wrong_stay_wrong),
         T(items_of_some_words_each_are_counted_before_they_are_read),
+        T(few_items_take_only_their_room),
         T(what_is_inside_is_written_where_it_stands),
 #undef T
     };
