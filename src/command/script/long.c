@@ -1,5 +1,5 @@
 /* long: see long.h. The thread hands words over by moving to CALLING and waits on a condition; the
- * loop answers by moving back. To end a script the loop sets `stop`, which only the first reason
+ * loop answers by moving back. Each looks for the other for a moment before it sleeps (spin_while). To end a script the loop sets `stop`, which only the first reason
  * does, and wakes the thread. An abandoned run belongs to its job, which frees it in job_done, on
  * the loop thread. */
 #include "command/script/long_int.h"
@@ -9,6 +9,7 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/resources.h"
 #include "command/script/library.h"
 #include "command/script/rerun.h"
 #include "request/exclusive.h"
@@ -19,7 +20,12 @@
 #define TRIES 3
 #define ARENA_BYTES (16u << 10)
 /* In one turn it runs commands for so long; then others come. */
-#define SERVE_US 1000
+#define SERVE_US 300
+/* How long one side looks for the other before it sleeps, with some pauses between two looks; after
+ * it was in vain, so many commands sleep at once. */
+#define SPIN_US 20
+#define SPIN_PAUSES 8
+#define SPINS_LEFT_OUT 16
 
 static const struct machine long_machine = {
     .name = "script",
@@ -54,6 +60,31 @@ static void stop_run(struct long_run *run, enum long_stop why)
                                       __ATOMIC_RELAXED);
 }
 
+static inline void spin_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* One side waits for the other to end `state`, at first without sleeping: most commands, and most of
+ * what scripts do between two, take less time than a wake-up. *in_vain is the side's own. */
+static void spin_while(struct long_run *run, enum long_state state, unsigned *in_vain)
+{
+    if (run->scripts->processors < 2) return;
+    if (*in_vain > 0) {
+        --*in_vain;
+        return;
+    }
+    int64_t end_us = clock_mono_us() + SPIN_US;
+    while (state_of(run) == state && long_stop_of(run) == LONG_GOES_ON) {
+        for (unsigned i = 0; i < SPIN_PAUSES; i++) spin_pause();
+        if (clock_mono_us() < end_us) continue;
+        *in_vain = SPINS_LEFT_OUT;
+        return;
+    }
+}
+
 /* ---- on the thread ---- */
 
 static bool on_goes_on(void *arg, size_t bytes)
@@ -78,6 +109,9 @@ static bool ask_loop(struct long_run *run, enum long_ask ask, struct slice *argv
         MACHINE_MOVE(&long_machine, run, state, LONG_CALLING);
         run->wake(run->wake_arg);
     }
+    pthread_mutex_unlock(&run->lock);
+    spin_while(run, LONG_CALLING, &run->thread_in_vain);
+    pthread_mutex_lock(&run->lock);
     while (run->state == LONG_CALLING && long_stop_of(run) == LONG_GOES_ON) {
         pthread_cond_wait(&run->answered, &run->lock);
     }
@@ -216,6 +250,7 @@ static struct worker *threads(struct env *env)
                                      .wake = env->server.wake,
                                      .arg = env->server.wake_arg};
     x->worker = worker_new(&options);
+    x->processors = processors_limit();
     return x->worker;
 }
 
@@ -412,6 +447,7 @@ static enum err serve_turn(struct request *rq, struct long_run *run)
         }
         enum err r = serve(rq, run);
         if (r != OK) return r;
+        spin_while(run, LONG_RUNNING, &run->loop_in_vain);
     }
 }
 

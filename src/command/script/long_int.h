@@ -53,14 +53,16 @@ struct long_run {
     struct slice *argv;
     size_t argc;
     int argv_proto;
-    bool may, is_known; /* the answers of ASK_MAY */
-    struct buf reply;   /* owned: that of ASK_CALL */
+    bool may, is_known;    /* the answers of ASK_MAY */
+    struct buf reply;      /* owned: that of ASK_CALL */
+    unsigned loop_in_vain; /* see spin_while */
 
     /* Of the thread. */
     struct sandbox *sandbox; /* owned */
     int ref;
     bool is_compiled;
-    size_t bytes; /* atomic: of the sandbox, as it was seen last */
+    size_t bytes;            /* atomic: of the sandbox, as it was seen last */
+    unsigned thread_in_vain; /* see spin_while */
 
     /* ENDED. */
     enum sandbox_end end;

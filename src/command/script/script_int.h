@@ -65,6 +65,7 @@ struct scripts {
     struct sandbox *sandbox;     /* owned: of scripts within a turn; NULL = none yet */
     uint64_t sandbox_number;     /* counts those made */
     struct worker *worker;       /* owned: threads of long runs; NULL = none yet */
+    unsigned processors;         /* that the server may use; set with `worker` */
     struct long_run *runs;       /* circular list; NULL = none */
     struct libraries *libraries; /* owned: library.c */
     struct log_limit log_limit;  /* of redis.log */
