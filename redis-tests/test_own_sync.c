@@ -37,6 +37,11 @@ static long long own(void)
     return load_info(c, "journal_syncs_by_loop");
 }
 
+static long long by_threads(void)
+{
+    return load_info(c, "journal_syncs") - own();
+}
+
 /* One client writes until the loop has done so many syncs: a mark of an idle journal, which a thread
  * writes, may be under way now and then. */
 static void until_own(long long wanted)
@@ -79,6 +84,20 @@ static void beside_a_client_that_reads_a_thread_does(void **state)
     }
     assert_in_range(own() - before, 0, (uintmax_t)late);
     until_own(own() + 1);
+}
+
+/* A while after the last write the journal's mark is written, in no turn of a client: by a thread. */
+static void the_mark_of_an_idle_journal_is_a_thread_s(void **state)
+{
+    (void)state;
+    until_own(own() + 1);
+    long long before = by_threads();
+    until_own(own() + 1);
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (by_threads() == before) {
+        testserver_pause();
+        if (testserver_now_ms() > until) fail_msg("no thread writes the mark");
+    }
 }
 
 /* All of a turn's writes are one batch, also when many clients sent them. */
@@ -147,6 +166,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_loop_syncs_for_one_client, group_enter, group_leave),
         cmocka_unit_test_setup_teardown(beside_a_client_that_reads_a_thread_does, group_enter,
+                                        group_leave),
+        cmocka_unit_test_setup_teardown(the_mark_of_an_idle_journal_is_a_thread_s, group_enter,
                                         group_leave),
         cmocka_unit_test_setup_teardown(the_loop_syncs_for_many_that_write, group_enter,
                                         group_leave),

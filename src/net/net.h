@@ -14,6 +14,7 @@
 #include "net/tls.h"
 
 struct net;
+struct protocol;
 
 /* Which connections have asked lately. */
 enum net_asking {
@@ -21,7 +22,6 @@ enum net_asking {
     NET_ASKING_WAITERS, /* what ran waits for a version, all of it for some time */
     NET_ASKING_ONE,     /* one and the same */
 };
-struct protocol;
 
 /* What the owner of the loop does in it. None may be NULL. */
 struct net_hooks {

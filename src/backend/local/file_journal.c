@@ -259,8 +259,8 @@ static void write_done(struct job *job)
 static bool is_short(const struct file_journal *j, const struct write_job *w)
 {
     const struct sealed_batch *b = w->batches;
-    if (b == NULL || b->next != NULL || !w->wants_sync || j->short_syncs < SHORT_SYNCS)
-        return false;
+    bool may_block = j->base.own_txns > 0 && j->short_syncs >= SHORT_SYNCS;
+    if (!may_block || !w->wants_sync || b == NULL || b->next != NULL) return false;
     return b->base.transactions <= j->base.own_txns && b->base.bytes.len <= OWN_BYTES;
 }
 

@@ -1,7 +1,7 @@
 /* long: see long.h. The thread hands words over by moving to CALLING and waits on a condition; the
- * loop answers by moving back. Each looks for the other for a moment before it sleeps (spin_while). To end a script the loop sets `stop`, which only the first reason
- * does, and wakes the thread. An abandoned run belongs to its job, which frees it in job_done, on
- * the loop thread. */
+ * loop answers by moving back. Each looks for the other for a moment before it sleeps (spin_while).
+ * To end a script the loop sets `stop`, which only the first reason does, and wakes the thread. An
+ * abandoned run belongs to its job, which frees it in job_done, on the loop thread. */
 #include "command/script/long_int.h"
 
 #include "base/clock.h"
@@ -67,8 +67,8 @@ static inline void spin_pause(void)
 #endif
 }
 
-/* One side waits for the other to end `state`, at first without sleeping: most commands, and most of
- * what scripts do between two, take less time than a wake-up. *in_vain is the side's own. */
+/* One side waits for the other to end `state`, at first without sleeping: most commands, and most
+ * of what scripts do between two, take less time than a wake-up. *in_vain is the side's own. */
 static void spin_while(struct long_run *run, enum long_state state, unsigned *in_vain)
 {
     if (run->scripts->processors < 2) return;
