@@ -206,11 +206,14 @@ static void each_command_of_a_script_is_asked_for(void **state)
 
 static void scripts_are_known_by_their_sha1(void **state)
 {
+    expect(c, "+OK", "SCRIPT FLUSH");
     expect(c, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "SCRIPT LOAD %s", "return 1");
     expect(c, ":1", "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
     expect(c, ":1", "EVALSHA E0E1F9FABFC9D4800C877A703B823AC0578FF8DB 0");
     expect(c, ":1", "EVALSHA_RO e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
+    expect(c, "*\r\nused_memory_scripts_eval:8\r\nnumber_of_cached_scripts:1\r\n*", "INFO memory");
     expect(c, "+OK", "SCRIPT FLUSH");
+    expect(c, "*\r\nused_memory_scripts_eval:0\r\nnumber_of_cached_scripts:0\r\n*", "INFO memory");
     expect(c, "-NOSCRIPT No matching script. Please use EVAL.",
            "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
     eval(":1", "return 1");
@@ -767,6 +770,39 @@ static void functions_are_kept_and_run(void **state)
     expect(c, "[]", "FUNCTION LIST");
 }
 
+static void names_of_functions_are_equal_in_any_case(void **state)
+{
+    expect(c, "lib", "FUNCTION LOAD %s",
+           "#!lua name=lib\nredis.register_function('PutIt', function(keys, args)"
+           " return redis.call('set', keys[1], args[1]) end)\n"
+           "redis.register_function{function_name='see', flags={'no-writes'},"
+           " description='reads', callback=function(keys) return redis.call('get', keys[1]) end}");
+    expect(c, "+OK", "FCALL PutIt 1 k a");
+    expect(c, "+OK", "FCALL PUTIT 1 k b");
+    expect(c, "b", "FCALL_RO SEE 1 k");
+    group_again(false); /* no row is in memory, and nothing is compiled */
+    expect(c, "+OK", "FCALL putit 1 k c");
+    expect(c, "c", "FCALL See 1 k");
+    expect(
+        c,
+        "[[library_name lib engine LUA functions [[name PutIt description (nil) flags []] [name see *",
+        "FUNCTION LIST");
+    expect(c, "-ERR Function pUTiT already exists", "FUNCTION LOAD %s",
+           "#!lua name=other\nredis.register_function('pUTiT', function() end)");
+    expect(c, "-ERR*Function already exists in the library", "FUNCTION LOAD %s",
+           "#!lua name=other\nredis.register_function('a', function() end)\n"
+           "redis.register_function('A', function() end)");
+    expect(c, "lib", "FUNCTION LOAD REPLACE %s",
+           "#!lua name=lib\nredis.register_function('putIT', function() return 'new' end)");
+    expect(c, "new", "FCALL PutIt 0");
+    expect(c, "[[library_name lib engine LUA functions [[name putIT *", "FUNCTION LIST");
+    expect(c, "LIB", "FUNCTION LOAD %s",
+           "#!lua name=LIB\nredis.register_function('of_another_library', function() end)");
+    expect(c, "+OK", "FUNCTION DELETE lib");
+    expect(c, "-ERR Function not found", "FCALL putIT 0");
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
 static void libraries_are_dumped_and_restored(void **state)
 {
     expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
@@ -889,6 +925,7 @@ int main(void)
         TEST(flags_of_other_servers_are_taken),
         TEST(what_redis_takes_is_taken),
         TEST(functions_are_kept_and_run),
+        TEST(names_of_functions_are_equal_in_any_case),
         TEST(libraries_are_dumped_and_restored),
         TEST(a_library_is_whole_after_it_has_left_memory),
         TEST(a_library_is_loaded_in_a_transaction),

@@ -152,13 +152,15 @@ static const char *const libraries[] = {
     "redis.register_function('bad', function() error('oops') end)\n"
     "redis.register_function('none', function() return KEYS end)",
     "#!lua name=lib\nredis.register_function('f', function() end)",
+    "#!lua name=Lib\nredis.register_function('Other', function() return 8 end)",
+    "#!lua name=other\nredis.register_function('oTHER', function() end)",
     "#!lua name=other\nredis.register_function('f', function() end)",
 };
 
 static const char *const calls[] = {
     "FCALL f 1 k a b", "FCALL_RO ro 0", "FCALL_RO f 0",   "FCALL w 1 k v",       "GET k",
     "FCALL bad 0",     "FCALL none 0",  "FUNCTION STATS", "FUNCTION DELETE lib", "FCALL f 0",
-    "FUNCTION LIST",
+    "FCALL other 0",   "FCALL OTHER 0", "FUNCTION LIST",  "FUNCTION DELETE LIB", "FCALL Other 0",
 };
 
 static void functions_reply_as_in_redis(void **state)

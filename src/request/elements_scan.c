@@ -35,10 +35,12 @@ static enum err check_scan(struct request *rq, void *bound)
 SHARED_ARGUMENTS_WITH(elements_scan_arguments, struct elements_scan,
                       "key cursor [MATCH pattern] [COUNT count]", WITH(.check = check_scan),
                       SCAN_ROWS);
-SHARED_ARGUMENTS_WITH(elements_scan_names_arguments, struct elements_scan,
-                      "key cursor [MATCH pattern] [COUNT count] [NOVALUES]",
-                      WITH(.check = check_scan), SCAN_ROWS,
-                      ARG_FLAG(struct elements_scan, names_only, "NOVALUES"));
+#define SCAN_NAMES_ARGUMENTS(of, word)                                                             \
+    SHARED_ARGUMENTS_WITH(                                                                         \
+        of, struct elements_scan, "key cursor [MATCH pattern] [COUNT count] [" word "]",           \
+        WITH(.check = check_scan), SCAN_ROWS, ARG_FLAG(struct elements_scan, names_only, word))
+SCAN_NAMES_ARGUMENTS(hscan_arguments, "NOVALUES");
+SCAN_NAMES_ARGUMENTS(zscan_arguments, "NOSCORES");
 
 struct page {
     struct buf items;

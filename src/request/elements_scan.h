@@ -13,13 +13,13 @@ struct elements_scan {
     struct slice key, cursor;
     struct slice pattern; /* data NULL = every name */
     int64_t count;
-    bool names_only; /* NOVALUES */
+    bool names_only; /* NOVALUES, NOSCORES */
     /* What is made of them. */
     struct glob *glob;
     struct slice place; /* of the cursor */
 };
-/* "key cursor [MATCH pattern] [COUNT count]", and with [NOVALUES] */
-extern const struct arguments elements_scan_arguments, elements_scan_names_arguments;
+/* "key cursor [MATCH pattern] [COUNT count]", and with [NOVALUES], [NOSCORES] */
+extern const struct arguments elements_scan_arguments, hscan_arguments, zscan_arguments;
 
 /* `tell` as in struct telling. */
 ERR_MUST_USE enum err elements_scan_run(struct request *rq, enum collection_kind kind,

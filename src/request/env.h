@@ -236,6 +236,13 @@ struct env_users {
     struct access_log *refused; /* owned: what they were refused */
 };
 
+/* What INFO says of scripts. */
+struct scripts_counts {
+    uint64_t cached;         /* that EVALSHA finds */
+    uint64_t code_bytes;     /* of these */
+    uint64_t compiled_bytes; /* of Lua, for what runs within a turn; of the last tick */
+};
+
 /* What families of commands (feature.h) keep, each the business of the file named. */
 struct env_families {
     struct watch_groups *watch_groups; /* owned: src/command/channel/watch_group.c */
@@ -244,6 +251,7 @@ struct env_families {
     struct slowlog *slowlog; /* owned: src/command/observe/slowlog.c */
     struct latency *latency; /* owned: src/command/observe/latency.c */
     struct scripts *scripts; /* owned: src/command/script/eval.c */
+    const struct scripts_counts *script_counts; /* of `scripts` */
 };
 
 /* What commands run in: one for a server, or for a database in another program. */

@@ -23,8 +23,8 @@ static enum err hscan_run(struct request *rq)
 }
 HASH_COMMAND(hscan, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "Some of the fields of a hash and a cursor for more; 0 = there are no more.",
-             elements_scan_names_arguments,
-             "`[cursor, [field, value ...]]`; with `NOVALUES` without the values.", hscan_run);
+             hscan_arguments, "`[cursor, [field, value ...]]`; with `NOVALUES` without the values.",
+             hscan_run);
 
 /* ---- HRANDFIELD ---- */
 

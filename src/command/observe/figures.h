@@ -51,6 +51,7 @@ struct figures {
     /* Of collections: spread ones, and memory for their keys; counted indexes; clients in lines. */
     uint64_t collections, collections_bytes, counted, counted_bytes;
     struct lines_counts lines;
+    struct scripts_counts scripts;
     const char *archive_status, *archive_error;
     int64_t archive_s, archive_base_s;
     char durable[STAMP_CHARS + 1], archive_version[STAMP_CHARS + 1];

@@ -144,6 +144,7 @@ static void see_data(struct figures *f, const struct env *env)
     f->counted_bytes = collections_counted(db->collections, &counted);
     f->counted = counted;
     f->lines = lines_counts(env);
+    f->scripts = *env->families.script_counts;
     backend_stats(engine_backend(db->engine), &f->backend);
     queues_totals(db->queues, &f->queues);
     indexes_totals(db->indexes, &f->indexes);

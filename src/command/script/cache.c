@@ -29,7 +29,8 @@ void script_forget(struct scripts *x, struct script *s)
     htab_remove(&x->by_sha, hash_bytes(s->key), &s->key);
     htab_remove(&x->by_text, hash_bytes(s->text), &s->text);
     unlink_script(s);
-    x->bytes -= s->text.len;
+    x->counts.cached--;
+    x->counts.code_bytes -= s->text.len;
     mem_free(s->code);
     mem_free(s);
 }
@@ -73,7 +74,7 @@ enum err script_add(struct scripts *x, struct slice code, struct script **out, s
     enum err r = script_head_read(code, false, &head, e);
     if (r != OK) return r;
     while (x->by_sha.count >= SCRIPTS_MAX ||
-           (x->bytes + code.len > SCRIPTS_BYTES_MAX && x->by_sha.count > 0)) {
+           (x->counts.code_bytes + code.len > SCRIPTS_BYTES_MAX && x->by_sha.count > 0)) {
         script_forget(x, x->newest.prev);
     }
     struct script *s = mem_new(sizeof *s);
@@ -88,7 +89,8 @@ enum err script_add(struct scripts *x, struct slice code, struct script **out, s
     htab_insert(&x->by_sha, hash_bytes(s->key), &s->key);
     htab_insert(&x->by_text, hash_bytes(s->text), &s->text);
     make_newest(x, s);
-    x->bytes += code.len;
+    x->counts.cached++;
+    x->counts.code_bytes += code.len;
     *out = s;
     return OK;
 }

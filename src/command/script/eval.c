@@ -216,6 +216,7 @@ static void open_scripts(struct env *env)
     htab_init(&x->by_sha);
     htab_init(&x->by_text);
     env->families.scripts = x;
+    env->families.script_counts = &x->counts;
     log_limit_init(&x->log_limit, SCRIPT_LOG_LINES);
     libraries_open(x);
     if (env->settings.script_time_ms == 0) env->settings.script_time_ms = 5000;
@@ -236,6 +237,7 @@ static void close_scripts(struct env *env)
     log_limit_fini(&x->log_limit);
     mem_free(x);
     env->families.scripts = NULL;
+    env->families.script_counts = NULL;
 }
 
 static bool turn_scripts(struct env *env)
@@ -246,7 +248,9 @@ static bool turn_scripts(struct env *env)
 
 static void tick_scripts(struct env *env)
 {
-    script_log_tick(env->families.scripts);
+    struct scripts *x = env->families.scripts;
+    x->counts.compiled_bytes = x->sandbox != NULL ? sandbox_bytes(x->sandbox) : 0;
+    script_log_tick(x);
 }
 
 const struct feature script_feature = {

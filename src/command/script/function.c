@@ -80,11 +80,13 @@ struct rows {
     size_t count, cap;
 };
 
-/* The second part of the key. */
-static struct slice name_of(struct slice key)
+/* The second part of the key, unless the row of a function says another. */
+static struct slice name_of(struct slice key, struct slice value)
 {
     struct key_part part = {0};
+    struct function_row f;
     size_t at = 0;
+    if (function_row(value, &f) && f.name.data != NULL) return f.name;
     struct slice tuple = engine_key_tuple(key);
     bool has_part = true;
     for (int i = 0; i < 2 && has_part; i++) has_part = key_next(tuple, &at, &part);
@@ -96,8 +98,8 @@ static void row_add(struct request *rq, struct rows *rows, struct slice key, str
     rows->items = arena_grow(rq->arena, rows->items, rows->count, &rows->cap, sizeof *rows->items);
     struct row *row = &rows->items[rows->count++];
     row->key = arena_copy(rq->arena, key);
-    row->name = name_of(row->key);
     row->value = arena_copy(rq->arena, value);
+    row->name = name_of(row->key, row->value);
 }
 
 static enum err rows_read(struct request *rq, bool is_function, struct rows *out)
@@ -119,12 +121,20 @@ static enum err rows_read(struct request *rq, bool is_function, struct rows *out
     return r;
 }
 
-static const struct row *row_find(const struct rows *rows, struct slice name)
+static const struct row *library_find(const struct rows *rows, struct slice name)
 {
     for (size_t i = 0; i < rows->count; i++) {
         if (slice_eq(rows->items[i].name, name)) return &rows->items[i];
     }
     return NULL;
+}
+
+static bool is_taken(const struct rows *functions, struct slice name)
+{
+    for (size_t i = 0; i < functions->count; i++) {
+        if (function_is_named(functions->items[i].name, name)) return true;
+    }
+    return false;
 }
 
 /* The library that a function's row names. */
@@ -183,7 +193,7 @@ static void remove_all(struct request *rq, struct library_change *c)
 static enum err add_library(struct request *rq, struct library_change *c, const struct library *l,
                             bool replaces)
 {
-    if (row_find(&c->libraries, l->name) != NULL) {
+    if (library_find(&c->libraries, l->name) != NULL) {
         if (!replaces) {
             return error_set(&rq->error, ERR_SYNTAX, "Library '%.*s' already exists",
                              (int)l->name.len, (const char *)l->name.data);
@@ -192,16 +202,18 @@ static enum err add_library(struct request *rq, struct library_change *c, const 
     }
     for (size_t i = 0; i < l->count; i++) {
         struct slice name = l->functions[i].name;
-        if (row_find(&c->functions, name) == NULL) continue;
+        if (!is_taken(&c->functions, name)) continue;
         return error_set(&rq->error, ERR_SYNTAX, "Function %.*s already exists", (int)name.len,
                          (const char *)name.data);
     }
     op_add(rq, c, OP_SET, library_key(rq->arena, l->name), library_row_write(rq->arena, l->code));
     for (size_t i = 0; i < l->count; i++) {
-        struct slice key = function_key(rq->arena, l->functions[i].name);
+        struct slice name = l->functions[i].name;
+        struct slice key = function_key(rq->arena, name);
         struct function_row f = {.library = l->name,
                                  .flags = l->functions[i].flags,
                                  .description = l->functions[i].description};
+        if (!slice_eq(name_of(key, slice_str("")), name)) f.name = name;
         struct slice value = function_row_write(rq->arena, &f);
         op_add(rq, c, OP_SET, key, value);
         row_add(rq, &c->functions, key, value);
@@ -262,7 +274,7 @@ static enum err delete_run(struct request *rq)
     struct library_change c;
     enum err r = change_begin(rq, &c);
     if (r != OK) return r;
-    if (row_find(&c.libraries, name) == NULL) {
+    if (library_find(&c.libraries, name) == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "Library not found");
     }
     remove_library(rq, &c, name);

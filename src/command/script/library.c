@@ -4,6 +4,7 @@
 #include "command/script/library.h"
 
 #include <ctype.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "codec/key.h"
@@ -50,9 +51,16 @@ struct slice library_key(struct arena *arena, struct slice name)
     return make_key(arena, "library", name);
 }
 
+static struct slice lower_of(struct arena *arena, struct slice name)
+{
+    uint8_t *lower = arena_alloc(arena, name.len + 1);
+    for (size_t i = 0; i < name.len; i++) lower[i] = (uint8_t)tolower(name.data[i]);
+    return slice_of(lower, name.len);
+}
+
 struct slice function_key(struct arena *arena, struct slice name)
 {
-    return make_key(arena, "function", name);
+    return make_key(arena, "function", lower_of(arena, name));
 }
 
 void library_range(struct arena *arena, bool is_function, struct slice *start, struct slice *end)
@@ -85,7 +93,7 @@ struct slice function_row_write(struct arena *arena, const struct function_row *
     uint8_t head[PACK_HEAD_BYTES];
     struct buf out;
     buf_init(&out);
-    buf_append(&out, head, pack_head(PACK_ARRAY, 0, 3, head));
+    buf_append(&out, head, pack_head(PACK_ARRAY, 0, f->name.data != NULL ? 4 : 3, head));
     pack_str(&out, f->library);
     pack_uint(&out, f->flags);
     if (f->description.data != NULL) {
@@ -93,6 +101,7 @@ struct slice function_row_write(struct arena *arena, const struct function_row *
     } else {
         buf_append_byte(&out, 0xc0);
     }
+    if (f->name.data != NULL) pack_str(&out, f->name);
     return take_copy(arena, &out);
 }
 
@@ -112,15 +121,18 @@ bool function_row(struct slice value, struct function_row *out)
     const uint8_t *end = value.data + value.len;
     struct pack_item item;
     *out = (struct function_row){0};
-    if (pack_read(&at, end, &item) != PACK_OK || item.type != PACK_ARRAY || item.count != 3) {
-        return false;
-    }
+    if (pack_read(&at, end, &item) != PACK_OK || item.type != PACK_ARRAY) return false;
+    uint32_t count = item.count;
+    if (count != 3 && count != 4) return false;
     if (pack_read(&at, end, &item) != PACK_OK || item.type != PACK_STR) return false;
     out->library = item.body;
     if (pack_read(&at, end, &item) != PACK_OK || item.type != PACK_UINT) return false;
     out->flags = (unsigned)item.u;
     if (pack_read(&at, end, &item) != PACK_OK) return false;
     if (item.type == PACK_STR) out->description = item.body;
+    if (count == 3) return true;
+    if (pack_read(&at, end, &item) != PACK_OK || item.type != PACK_STR) return false;
+    out->name = item.body;
     return true;
 }
 
@@ -133,6 +145,11 @@ static bool is_name(struct slice name)
         if (!isalnum(name.data[i]) && name.data[i] != '_') return false;
     }
     return true;
+}
+
+bool function_is_named(struct slice a, struct slice b)
+{
+    return a.len == b.len && strncasecmp((const char *)a.data, (const char *)b.data, a.len) == 0;
 }
 
 struct reading {
@@ -150,7 +167,7 @@ static enum err found(void *arg, const struct sandbox_function *f, struct error 
                          "and must be at least one character long");
     }
     for (size_t i = 0; i < l->count; i++) {
-        if (!slice_eq(l->functions[i].name, f->name)) continue;
+        if (!function_is_named(l->functions[i].name, f->name)) continue;
         return error_set(e, ERR_SYNTAX, "ERR Function already exists in the library");
     }
     l->functions = arena_grow(r->arena, l->functions, l->count, &l->cap, sizeof *l->functions);
@@ -310,20 +327,33 @@ enum err library_compile(struct scripts *x, const struct program *p, int *ref, s
     return error_set(e, ERR_SYNTAX, "Function not found");
 }
 
-enum err function_find(struct request *rq, struct slice name, struct program *p)
+/* The row of a function; *f has its name as it was registered. */
+static enum err registered(struct request *rq, struct slice name, struct function_row *f)
 {
     struct entry row;
+    struct slice found_as = lower_of(rq->arena, name);
+    enum err r = request_get(rq, function_key(rq->arena, name), &row);
+    if (r == OK && !row.exists) {
+        found_as = name;
+        r = request_get(rq, make_key(rq->arena, "function", name), &row);
+    }
+    if (r != OK) return r;
+    if (!row.exists || !function_row(row.value, f)) {
+        return error_set(&rq->error, ERR_SYNTAX, "Function not found");
+    }
+    if (f->name.data == NULL) f->name = found_as;
+    return OK;
+}
+
+enum err function_find(struct request *rq, struct slice name, struct program *p)
+{
     struct entry code;
     struct slice text;
     struct script_head head;
     struct function_row f;
-    struct slice key = function_key(rq->arena, name);
     if (!is_name(name)) return error_set(&rq->error, ERR_SYNTAX, "Function not found");
-    enum err r = request_get(rq, key, &row);
+    enum err r = registered(rq, name, &f);
     if (r != OK) return r;
-    if (!row.exists || !function_row(row.value, &f)) {
-        return error_set(&rq->error, ERR_SYNTAX, "Function not found");
-    }
     p->library = f.library;
     p->flags = f.flags;
     r = request_get(rq, library_key(rq->arena, p->library), &code);
@@ -334,9 +364,9 @@ enum err function_find(struct request *rq, struct slice name, struct program *p)
     }
     p->version = code.version;
     p->code = slice_of(text.data + head.code_at, text.len - head.code_at);
-    p->function = name;
+    p->function = f.name;
     char *shown = arena_alloc(rq->arena, name.len + 1);
-    memcpy(shown, name.data, name.len);
+    memcpy(shown, f.name.data, name.len);
     shown[name.len] = '\0';
     p->name = shown;
     return OK;

@@ -3,8 +3,12 @@
  *
  *   head (DATABASE_CATALOG, SPACE_DATA), tuple ["library", name]
  *     -> MessagePack string: the code, its first line too
- *   head (DATABASE_CATALOG, SPACE_DATA), tuple ["function", name]
- *     -> MessagePack array: the name of its library, flags (enum script_flag), description or nil
+ *   head (DATABASE_CATALOG, SPACE_DATA), tuple ["function", name in lower case]
+ *     -> MessagePack array: the name of its library, flags (enum script_flag), description or nil,
+ *        and the name where it is not in lower case
+ *
+ * Names of functions are equal in any case, as in Redis. Before that was so, a row's key was the
+ * name as it is written, with three members; such rows are still found, by that name.
  *
  * What was compiled of a library is kept with the version of its row; another version is another
  * library.
@@ -28,6 +32,7 @@ struct library {
 /* The row of a function; its texts are borrowed. */
 struct function_row {
     struct slice library, description; /* data NULL = it has none */
+    struct slice name;                 /* data NULL = it is the key's */
     unsigned flags;
 };
 
@@ -38,6 +43,9 @@ void libraries_close(struct scripts *x);
  */
 ERR_MUST_USE enum err library_read(struct slice code, struct arena *arena, struct library *out,
                                    struct error *e);
+
+/* Whether two functions have the same name: ASCII letters are equal in either case. */
+bool function_is_named(struct slice a, struct slice b);
 
 /* Internal keys, in the arena. */
 struct slice library_key(struct arena *arena, struct slice name);

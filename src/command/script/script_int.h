@@ -59,9 +59,9 @@ struct script {
 /* Of the server: env->scripts. */
 struct scripts {
     struct htab by_sha;
-    struct htab by_text;         /* an EVAL of one that is known takes no SHA1 */
-    struct script newest;        /* head of the circular list */
-    size_t bytes;                /* of their code */
+    struct htab by_text;  /* an EVAL of one that is known takes no SHA1 */
+    struct script newest; /* head of the circular list */
+    struct scripts_counts counts;
     struct sandbox *sandbox;     /* owned: of scripts within a turn; NULL = none yet */
     uint64_t sandbox_number;     /* counts those made */
     struct worker *worker;       /* owned: threads of long runs; NULL = none yet */

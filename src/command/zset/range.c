@@ -279,8 +279,10 @@ static void tell_flat(struct resp_writer *w, const struct element *x, size_t *co
 
 static enum err zscan_run(struct request *rq)
 {
-    return elements_scan_run(rq, COLLECTION_ZSET, tell_flat);
+    const struct elements_scan *a = rq->bound;
+    return elements_scan_run(rq, COLLECTION_ZSET, a->names_only ? tell_member : tell_flat);
 }
 ZSET_COMMAND(zscan, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "Some of the members of a sorted set and a cursor for more; 0 = there are no more.",
-             elements_scan_arguments, "`[cursor, [member, score ...]]`.", zscan_run);
+             zscan_arguments,
+             "`[cursor, [member, score ...]]`; with `NOSCORES` without the scores.", zscan_run);
