@@ -4,8 +4,9 @@
 #   asks_ports      before nodes_start: gives each node a port for HTTP and one for Sentinel
 #   asks_start      begins to ask, in the background, and notes what is wrong in $nodes_dir/mute
 #   asks_stop       ends that: $asks_count, $asks_mute
-# A node that is stopped, or that has just started, is not asked; one that did not answer is asked once more: it may have
-# begun anew in between.
+# A node that is stopped, that ends, or that has just started, is not asked. One that did not answer is asked twice more:
+# it may have been stopped meanwhile for longer than an answer may take. What it is asked must be the same process all the
+# while: others begin anew in between.
 
 asks_pid='' asks_count=0 asks_mute=0
 
@@ -16,12 +17,13 @@ asks_ports() {
     done
 }
 
-# asks_lives <n>: its process runs, and has for three seconds.
+# asks_lives <n>: its process runs, and has for three seconds: $lives. One that is stopped (T) does not, nor one that has
+# ended (Z).
 asks_lives() {
-    local pid state
-    read -r pid <"$nodes_dir/n$1.pid" 2>/dev/null || return
-    state=$(ps -o stat=,etimes= -p "$pid") || return
-    [[ $state =~ ^([A-Z])[^\ ]*\ +([0-9]+) ]] && [ "${BASH_REMATCH[1]}" != T ] && [ "${BASH_REMATCH[2]}" -ge 3 ]
+    local state
+    read -r lives <"$nodes_dir/n$1.pid" 2>/dev/null || return
+    state=$(ps -o stat=,etimes= -p "$lives") || return
+    [[ $state =~ ^([A-Z])[^\ ]*\ +([0-9]+) ]] && [[ ${BASH_REMATCH[1]} != [TZX] ]] && [ "${BASH_REMATCH[2]}" -ge 3 ]
 }
 
 # asks_one <n> <what>: prints what is wrong with the answer.
@@ -48,18 +50,26 @@ asks_one() {
     esac
 }
 
+# asks_node <n> <what>: one thing of one node, which must answer one of three times.
+asks_node() {
+    local lives process wrong tries
+    asks_lives "$1" || return
+    process=$lives
+    count=$((count + 1))
+    for tries in 1 2 3; do
+        wrong=$(asks_one "$1" "$2")
+        [ -n "$wrong" ] && asks_lives "$1" && [ "$lives" = "$process" ] || return
+        sleep 0.5
+    done
+    echo "$(date +%T) n$1: $wrong" >>"$nodes_dir/mute"
+}
+
 asks_all() {
-    local n what wrong count=0
+    local n what count=0
     while [ ! -e "$nodes_dir/asked" ]; do
         for n in 1 2 3; do
             for what in info livez readyz sentinel; do
-                asks_lives "$n" || continue
-                count=$((count + 1))
-                wrong=$(asks_one "$n" "$what")
-                [ -z "$wrong" ] && continue
-                sleep 0.5
-                wrong=$(asks_one "$n" "$what")
-                [ -z "$wrong" ] || ! asks_lives "$n" || echo "$(date +%T) n$n: $wrong" >>"$nodes_dir/mute"
+                asks_node "$n" "$what"
             done
         done
         echo "$count" >"$nodes_dir/asks"

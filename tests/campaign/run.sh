@@ -238,7 +238,8 @@ load_pid=$!
 end=$((SECONDS + seconds))
 count=0
 nap 1000
-while [ "$SECONDS" -lt "$end" ]; do
+# One fault at least, however slow the machine is.
+while [ "$SECONDS" -lt "$end" ] || { [ "$count" = 0 ] && [ "$SECONDS" -lt $((end + 60)) ]; }; do
     if nodes_leader; then
         fault=${wanted[count % ${#wanted[@]}]}
         if ! "fault_$fault" >>"$nodes_dir/faults.out" 2>&1; then
