@@ -807,7 +807,7 @@ static void libraries_are_dumped_and_restored(void **state)
 {
     expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
     redisReply *dump = ask_reply(c, "FUNCTION DUMP");
-    expect(c, "-ERR Library 'lib' already exists", "FUNCTION RESTORE %b", dump->str, dump->len);
+    expect(c, "-ERR Library lib already exists", "FUNCTION RESTORE %b", dump->str, dump->len);
     expect(c, "+OK", "FUNCTION RESTORE %b REPLACE", dump->str, dump->len);
     expect(c, "other", "FUNCTION LOAD %s",
            "#!lua name=other\nredis.register_function('o', function() return 1 end)");

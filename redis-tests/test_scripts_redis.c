@@ -121,6 +121,8 @@ static const char *const commands[] = {
     "FCALL_RO nope 0",
     "FUNCTION LOAD return",
     "FUNCTION LOAD x y",
+    "FUNCTION LOAD REPLACE x y",
+    "FUNCTION LOAD x REPLACE y",
 };
 
 static void commands_reply_as_in_redis(void **state)
@@ -158,9 +160,26 @@ static const char *const libraries[] = {
 };
 
 static const char *const calls[] = {
-    "FCALL f 1 k a b", "FCALL_RO ro 0", "FCALL_RO f 0",   "FCALL w 1 k v",       "GET k",
-    "FCALL bad 0",     "FCALL none 0",  "FUNCTION STATS", "FUNCTION DELETE lib", "FCALL f 0",
-    "FCALL other 0",   "FCALL OTHER 0", "FUNCTION LIST",  "FUNCTION DELETE LIB", "FCALL Other 0",
+    "FCALL f x",
+    "FCALL f 1.5 k",
+    "FCALL_RO f 99999999999999999999 k",
+    "FCALL f -1 k",
+    "FCALL f 3 k",
+    "FCALL f 1 k a b",
+    "FCALL_RO ro 0",
+    "FCALL_RO f 0",
+    "FCALL w 1 k v",
+    "GET k",
+    "FCALL bad 0",
+    "FCALL none 0",
+    "FUNCTION STATS",
+    "FUNCTION DELETE lib",
+    "FCALL f 0",
+    "FCALL other 0",
+    "FCALL OTHER 0",
+    "FUNCTION LIST",
+    "FUNCTION DELETE LIB",
+    "FCALL Other 0",
 };
 
 static void functions_reply_as_in_redis(void **state)

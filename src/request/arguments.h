@@ -76,7 +76,9 @@ struct argument {
     enum err (*fits)(struct request *rq,
                      size_t count); /* of a list: may it be so long? NULL: yes */
     const char *item;               /* what errors call an item of a list; NULL = they do not */
-    const char *what, *example;     /* of a count, for a hint; NULL = there is none */
+    /* Of a count, for a hint, NULL = there is none; `what` with COUNT_SAYS_WHAT: Redis's words for
+     * one that is no number. */
+    const char *what, *example;
     /* Redis's words in place of the usual ones, NULL = these: of an integer, or a count, that is
      * none or out of range; of a word that is missing, or of fewer words than a count says. */
     const char *wrong, *missing;
@@ -265,6 +267,11 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 #define ARG_COUNT_ALWAYS(label, least, most, wrong_one, too_few)                                   \
     {.name = (label), .kind = &arg_kind_count, .min = (least), .max = (most),                      \
      .wrong = (wrong_one), .missing = (too_few), .flags = COUNT_SAYS_ONE}
+/* Likewise, with words of their own for one that is no number. */
+#define COUNT_SAYS_WHAT 2u
+#define ARG_COUNT_EACH(label, least, most, no_number, too_low, too_few)                            \
+    {.name = (label), .kind = &arg_kind_count, .min = (least), .max = (most), .what = (no_number), \
+     .wrong = (too_low), .missing = (too_few), .flags = COUNT_SAYS_WHAT}
 /* Arguments of their own, in a member; ... */
 #define ARG_INSIDE(in, member, label, of)                                                          \
     {.name = (label), .kind = &arg_kind_inside, .at = offsetof(in, member), .inside = &(of)}

@@ -51,6 +51,7 @@ static enum err bind_count(struct walk *w, const struct argument *a)
     int64_t least = a->wrong != NULL ? INT64_MIN : a->min;
     enum err r = arg_integer(rq, w->argv[w->at], what, least, a->max, &w->counted);
     if (r != OK && a->flags == COUNT_SAYS_ONE) return refuse_count(rq, a->wrong);
+    if (r != OK && a->flags == COUNT_SAYS_WHAT) return refuse_count(rq, a->what);
     if (r != OK || w->counted >= a->min) return r;
     return refuse_count(rq, a->wrong);
 }

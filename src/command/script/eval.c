@@ -132,8 +132,8 @@ void program_words(struct request *rq, struct program *p)
     p->arg_count = a->args.count;
 }
 
-PROGRAM_ARGUMENTS(script_arguments, "script", arg_kind_word);
-PROGRAM_ARGUMENTS(sha_arguments, "sha1", arg_kind_word);
+PROGRAM_ARGUMENTS(script_arguments, "script", arg_kind_word, ARG_NOT_INTEGER);
+PROGRAM_ARGUMENTS(sha_arguments, "sha1", arg_kind_word, ARG_NOT_INTEGER);
 
 static struct slice what_runs(const struct request *rq)
 {

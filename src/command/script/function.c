@@ -28,7 +28,7 @@ static enum err read_function(struct request *rq, const struct argument *a, stru
     return function_find(rq, word, &p);
 }
 static const struct argument_kind function_kind = {.read = read_function};
-PROGRAM_ARGUMENTS(fcall_arguments, "function", function_kind);
+PROGRAM_ARGUMENTS(fcall_arguments, "function", function_kind, "Bad number of keys provided");
 
 static enum err fcall(struct request *rq, bool is_readonly)
 {
@@ -150,11 +150,12 @@ struct library_change {
     struct rows libraries, functions; /* as they are before */
     struct op *ops;                   /* in the arena */
     size_t count, cap;
+    const char *quote; /* around a library's name in Redis's words */
 };
 
 static enum err change_begin(struct request *rq, struct library_change *c)
 {
-    *c = (struct library_change){0};
+    *c = (struct library_change){.quote = "'"};
     enum err r = rows_read(rq, false, &c->libraries);
     return r == OK ? rows_read(rq, true, &c->functions) : r;
 }
@@ -195,8 +196,8 @@ static enum err add_library(struct request *rq, struct library_change *c, const 
 {
     if (library_find(&c->libraries, l->name) != NULL) {
         if (!replaces) {
-            return error_set(&rq->error, ERR_SYNTAX, "Library '%.*s' already exists",
-                             (int)l->name.len, (const char *)l->name.data);
+            return error_set(&rq->error, ERR_SYNTAX, "Library %s%.*s%s already exists", c->quote,
+                             (int)l->name.len, (const char *)l->name.data, c->quote);
         }
         remove_library(rq, c, l->name);
     }
@@ -240,9 +241,12 @@ struct load {
     struct slice code;
 };
 
+/* As in Redis, what is before the code and not REPLACE is an option, also where REPLACE is too. */
 static bool load_hint(struct request *rq, struct slice word)
 {
-    word = rq->argv[rq->words_before];
+    size_t first = (size_t)rq->words_before;
+    word = rq->argv[first];
+    if (rq->argc > first + 2 && slice_is_word(word, "REPLACE")) word = rq->argv[first + 1];
     (void)error_set(&rq->error, ERR_SYNTAX, "Unknown option given: %.*s",
                     (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
     return true;
@@ -386,6 +390,7 @@ static enum err restore_run(struct request *rq)
     }
     enum err r = change_begin(rq, &c);
     if (r != OK) return r;
+    c.quote = "";
     if (a->policy == POLICY_FLUSH) remove_all(rq, &c);
     r = restore_all(rq, &c, body, a->policy == POLICY_REPLACE);
     if (r == OK) r = change_commit(rq, &c);

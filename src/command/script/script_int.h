@@ -173,11 +173,12 @@ struct program_words {
     struct slices keys, args;
 };
 extern const struct argument_kind program_key_kind;
-#define PROGRAM_ARGUMENTS(id, label, kind_of)                                                      \
+#define PROGRAM_ARGUMENTS(id, label, kind_of, no_number)                                           \
     ARGUMENTS(id, struct program_words, label " numkeys [key ...] [arg ...]",                      \
               ARG_OF(struct program_words, what, struct slice, label, kind_of),                    \
-              ARG_COUNT_OR("numkeys", 0, INT64_MAX, "Number of keys can't be negative",            \
-                           "Number of keys can't be greater than number of args"),                 \
+              ARG_COUNT_EACH("numkeys", 0, INT64_MAX, no_number,                                   \
+                             "Number of keys can't be negative",                                   \
+                             "Number of keys can't be greater than number of args"),               \
               {ARG_MANY(struct program_words, keys, struct slice, "key", program_key_kind)},       \
               ARG_WORDS(struct program_words, args, "arg"))
 /* Puts the keys and arguments, which are of rq->argv, into *p. */
