@@ -149,14 +149,15 @@ static int redis_status_reply(lua_State *lua)
     return single_field(lua, "ok");
 }
 
-/* "-CODE text" and "CODE text" are the same; one word alone is the text of an ERR. */
+/* "-CODE text" and "CODE text" are the same; one word alone, also after a dash, is the text of an
+ * ERR. */
 static int redis_error_reply(lua_State *lua)
 {
     if (lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING) {
         struct slice text = sandbox_string(lua, 1);
         bool has_dash = text.len > 0 && text.data[0] == '-';
         if (has_dash) text = slice_of(text.data + 1, text.len - 1);
-        bool has_code = has_dash || memchr(text.data, ' ', text.len) != NULL;
+        bool has_code = memchr(text.data, ' ', text.len) != NULL;
         lua_pushstring(lua, has_code ? "" : "ERR ");
         lua_pushlstring(lua, (const char *)text.data, text.len);
         lua_concat(lua, 2);

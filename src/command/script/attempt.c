@@ -71,9 +71,14 @@ static void prefetch(struct request *rq, const struct program *p)
     }
 }
 
+struct slice script_error_text(struct slice reply)
+{
+    INVARIANT(reply.len > 0 && reply.data[0] == '-');
+    return slice_of(reply.data + 1, reply.len - 1);
+}
+
 enum err script_failed(struct request *rq, struct slice line)
 {
-    if (line.len > 0 && line.data[0] == '-') line = slice_of(line.data + 1, line.len - 1);
     while (line.len > 0 && line.data[line.len - 1] <= ' ') line.len--;
     if (rq->overlay != NULL) { /* EXEC makes a reply of it, or of its own */
         return error_set(&rq->error, ERR_SCRIPT, "%.*s",
@@ -140,7 +145,7 @@ static enum err ended(struct attempt *a, enum sandbox_end end, bool *is_long)
     size_t len = rq->w->out->len - a->mark;
     struct slice reply = arena_copy(rq->arena, slice_of(rq->w->out->data + a->mark, len));
     rq->w->out->len = a->mark;
-    return script_failed(rq, reply);
+    return script_failed(rq, script_error_text(reply));
 }
 
 enum err script_attempt(struct request *rq, const struct program *p, struct exec_counts **counts,

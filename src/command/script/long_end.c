@@ -54,7 +54,8 @@ static enum err failed(struct request *rq, struct long_run *run, struct calling 
                          run->memory_max);
     }
     calling_tell(again, false);
-    return script_failed(rq, buf_slice(run->end == SANDBOX_FAILED ? &run->line : &run->out));
+    if (run->end == SANDBOX_FAILED) return script_failed(rq, buf_slice(&run->line));
+    return script_failed(rq, script_error_text(buf_slice(&run->out)));
 }
 
 static enum err refused(struct request *rq, struct long_run *run)

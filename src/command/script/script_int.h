@@ -162,7 +162,10 @@ void script_log_tick(struct scripts *x);
  * owns, is kept from one attempt to the next (exec_messages_new). */
 ERR_MUST_USE enum err script_attempt(struct request *rq, const struct program *p,
                                      struct exec_counts **counts, bool *is_long);
-/* The error line of a script becomes the reply of its command, or, in EXEC, its error. */
+/* What an error says that a script returned: a reply without its type. */
+struct slice script_error_text(struct slice reply);
+/* The error line of a script, without the type of a reply, becomes the reply of its command, or, in
+ * EXEC, its error. */
 ERR_MUST_USE enum err script_failed(struct request *rq, struct slice line);
 
 /* ---- eval.c ---- */
