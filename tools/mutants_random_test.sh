@@ -190,6 +190,9 @@ near "first of the same name, or with the header" src/base/e.c "unit tests/unit/
 near "else those of planted bugs of the folder" src/db/other.c "redis test_db"
 near "else one" src/command/kv/new.c "redis test_commands_kv"
 near "tupledctl's test for tupledctl" src/tool/new.c "redis redis-tests/test_tupledctl"
+mkdir redis-tests && touch redis-tests/test_dump.sh
+near "the commands' test of the first word of its name" src/tool/dump_file.c "redis redis-tests/test_dump." \
+    "redis redis-tests/test_tupledctl"
 
 # ---- all of it, with stubs: b + 1 does not compile, any other change but that of `c` is seen ----
 

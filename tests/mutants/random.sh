@@ -29,12 +29,17 @@ named() {
         END { for (test in count) print count[test], test }' tests/mutants/*.txt | sort -k 1,1nr -k 2 | cut -d ' ' -f 2-
 }
 
-# nearest <path>: up to four tests of this source, short ones first: those that planted bugs of it name; those of its
-# folder, first of its name, then those that include its header; else what the planted bugs of its folder name.
+# nearest <path>: up to four tests of this source, short ones first: those that planted bugs of it name; the commands'
+# test that has the first word of its name; those of its folder, first of its name, then those that include its header;
+# else what the planted bugs of its folder name.
 nearest() {
-    local path=$1 folder=${1#src/} stem unit found=() kind test
+    local path=$1 folder=${1#src/} stem unit found=() kind test word
     folder=${folder%/*} stem=${path##*/} stem=${stem%.*}
     mapfile -t found < <(named "$path")
+    word=${stem%%_*}
+    if [ -f "redis-tests/test_$word.c" ] || [ -f "redis-tests/test_$word.sh" ]; then
+        found=("${found[@]:0:3}" "redis redis-tests/test_$word.")
+    fi
     case $path in
     src/tool/*) found=("${found[@]:0:3}" "redis redis-tests/test_tupledctl") ;;
     esac
