@@ -330,6 +330,34 @@ static void info_has_the_fields_exporters_read(void **state)
     }
 }
 
+static void info_counts_clients_that_watch_and_listen(void **state)
+{
+    enum { HALF = 100000 };
+    redisContext *watching = testserver_connect(server);
+    redisContext *listening = testserver_connect(server);
+    char half[HALF + 1];
+    memset(half, 'x', HALF);
+    half[HALF] = '\0';
+    expect_line("clients", "watching_clients", "watching_clients:0");
+    expect_line("clients", "pubsub_clients", "pubsub_clients:0");
+    expect(watching, "+OK", "WATCH k");
+    expect(listening, "[subscribe a :1]", "SUBSCRIBE a");
+    load_wait_info(c, "watching_clients", 1);
+    expect_line("clients", "pubsub_clients", "pubsub_clients:1");
+    assert_true(load_info(c, "client_recent_max_input_buffer") < HALF);
+    raw_say(fd, "*2\r\n$4\r\nECHO\r\n$200000\r\n");
+    raw_say(fd, half);
+    long until = testserver_now_ms() + WAIT_MS;
+    while (load_info(c, "client_recent_max_input_buffer") < HALF) {
+        if (testserver_now_ms() > until) fail_msg("%s", info_line("clients", "client_recent"));
+        testserver_pause();
+    }
+    redisFree(watching);
+    redisFree(listening);
+    load_wait_info(c, "watching_clients", 0);
+    load_wait_info(c, "pubsub_clients", 0);
+}
+
 /* Of all databases together. */
 static void info_tells_of_queues_and_indexes(void **state)
 {
@@ -823,6 +851,7 @@ int main(void)
         TEST(a_wait_for_itself_is_no_wait_for_others),
         TEST(info_has_the_sections_asked_for),
         TEST(info_has_the_fields_exporters_read),
+        TEST(info_counts_clients_that_watch_and_listen),
         TEST(info_tells_of_queues_and_indexes),
         TEST(histogram_is_cumulative_in_powers_of_two),
         TEST(events_over_the_threshold_are_kept),
