@@ -177,10 +177,15 @@ static void a_trim_removes_what_it_says(void **state)
     expect(c, "[[1611-0 [n 1611]]]", "XRANGE s - + COUNT 1");
     expect(c, "3001-0", "XADD s MAXLEN 2 3001-0 n 3001");
     expect(c, "[[3000-0 [n 3000]] [3001-0 [n 3001]]]", "XRANGE s - +");
-    expect(c, ":0", "XTRIM s MAXLEN ~ 1");
-    expect(c, ":0", "XTRIM s MINID ~ 3001");
-    expect(c, ":2", "XTRIM s MAXLEN ~ 0"); /* all of it */
     expect(c, "3002-0", "XADD s 3002-0 n 3002");
+    expect(c, ":0", "XTRIM s MAXLEN ~ 2"); /* one too many */
+    expect(c, "3003-0", "XADD s MAXLEN ~ 2 3003-0 n 3003");
+    expect(c, "[[3002-0 [n 3002]] [3003-0 [n 3003]]]", "XRANGE s - +");
+    expect(c, ":1", "XTRIM s MAXLEN ~ 1");
+    expect(c, "3004-0", "XADD s 3004-0 n 3004");
+    expect(c, ":0", "XTRIM s MINID ~ 3004");
+    expect(c, ":2", "XTRIM s MAXLEN ~ 0"); /* all of it */
+    expect(c, "3005-0", "XADD s 3005-0 n 3005");
     expect(c, ":1", "XTRIM s MINID ~ 4000");
     expect(c, ":0", "XLEN s");
     expect(c, "-ERR Invalid stream ID*", "XADD s 5000-1-* n 1");

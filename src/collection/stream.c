@@ -236,6 +236,13 @@ static enum err remove_rows(struct collection *c, const struct cut *cut, struct 
     return r;
 }
 
+/* Nothing is removed for fewer. A short stream has twice the length that is asked for at most. */
+static uint64_t least_cut(const struct stream_trim *t)
+{
+    if (!t->is_rough) return 1;
+    return t->by_id || t->length > STREAM_ROUGH ? STREAM_ROUGH : t->length;
+}
+
 static enum err find_cut(struct collection *c, const struct stream_trim *t, struct cut *cut,
                          struct error *e)
 {
@@ -245,8 +252,7 @@ static enum err find_cut(struct collection *c, const struct stream_trim *t, stru
         if (stream_id_order(c->head.stream.first, t->from) >= 0) return OK;
     } else {
         /* Of too few the walk would find what is known. */
-        bool is_little = t->is_rough && t->length > 0 && count - t->length < STREAM_ROUGH;
-        if (count <= t->length || is_little) return OK;
+        if (count <= t->length || count - t->length < least_cut(t)) return OK;
         most = count - t->length;
     }
     if (t->limit != 0 && most > t->limit) most = t->limit;
@@ -269,7 +275,7 @@ enum err stream_trim(struct collection *c, const struct stream_trim *t, uint64_t
     enum err r = find_cut(c, t, &cut, e);
     if (r == ERR_LIMIT) return too_long(e);
     /* Roughly: nothing until so many, but all of it. */
-    bool is_little = t->is_rough && cut.has_next && cut.count < STREAM_ROUGH;
+    bool is_little = cut.has_next && cut.count < least_cut(t);
     if (r != OK || cut.count == 0 || is_little) return r;
     r = remove_rows(c, &cut, e);
     c->head.count -= cut.count;

@@ -33,7 +33,7 @@ struct stream_trim {
     bool by_id;
     uint64_t length;       /* that are left at most */
     struct stream_id from; /* by_id: the first id that is left */
-    bool is_rough;         /* nothing is done for less than STREAM_ROUGH entries ... */
+    bool is_rough;         /* nothing is done for less than STREAM_ROUGH entries, or `length` ... */
     uint64_t limit;        /* ... nor for more than these; 0 = any number */
 };
 #define STREAM_ROUGH 100
