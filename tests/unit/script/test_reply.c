@@ -123,7 +123,8 @@ static void error_replies_get_a_code(void **state)
     struct scripts *t = *state;
     script_replies(t, "return redis.error_reply('no')", "-ERR no\r\n");
     script_replies(t, "return redis.error_reply('CODE text')", "-CODE text\r\n");
-    script_replies(t, "return redis.error_reply('-CODE')", "-CODE\r\n");
+    script_replies(t, "return redis.error_reply('-CODE text')", "-CODE text\r\n");
+    script_replies(t, "return redis.error_reply('-word')", "-ERR word\r\n");
     script_replies(t, "return redis.error_reply('')", "-ERR \r\n");
     script_replies(t, "return redis.error_reply()", "-ERR wrong number or type of arguments\r\n");
     script_replies(t, "return redis.status_reply('fine')", "+fine\r\n");
