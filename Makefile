@@ -43,7 +43,7 @@ endif
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
     libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev \
-    libhiredis-dev libcurl4-openssl-dev libmsgpack-dev libpq-dev libjemalloc-dev \
+    libhiredis-dev libcurl4-openssl-dev libmsgpack-dev libpq-dev \
     liblua5.1-0-dev lua-cjson-dev lua-bitop-dev
 SITE_PACKAGES := mkdocs git
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libjansson-dev \
@@ -122,9 +122,6 @@ TOOL_LIBS := -lhiredis -lcurl -lmsgpackc -lprotobuf-c -lsqlite3 -lxxhash -lssl -
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -llua5.1-cjson -llua5.1-bitop -llua5.1 -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lcurl -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
-# Of the server alone (docs/decisions/jemalloc.md); a sanitizer has an allocator of its own.
-ALLOCATOR_quick := -ljemalloc
-ALLOCATOR_release := -ljemalloc
 
 # ---- what there is ----------------------------------------------------------------------------------
 
@@ -413,7 +410,7 @@ HELP_$(1) := $$(patsubst %.c,build/$(1)/obj/%.o,$$(HELP))
 COMPILE_$(1) := $$(CC_$(1)) $$(BASE_CFLAGS) $$(CFLAGS_$(1)) $$(EXTRA_CFLAGS)
 
 build/$(1)/flags: FORCE
-	$$(call stamp,$$@,$$(COMPILE_$(1)) $$(TEST_RELAX) $$(LINK_FLAGS) $$(ALLOCATOR_$(1)) $$(LIBS) $$(TEST_LIBS))
+	$$(call stamp,$$@,$$(COMPILE_$(1)) $$(TEST_RELAX) $$(LINK_FLAGS) $$(LIBS) $$(TEST_LIBS))
 build/$(1)/objects: FORCE
 	$$(call stamp,$$@,$$(OBJS_$(1)) $$(HELP_$(1)))
 
@@ -436,7 +433,7 @@ build/$(1)/libhelp.a: $$(HELP_$(1)) build/$(1)/objects
 
 build/$(1)/tupled: build/$(1)/obj/$$(MAIN:.c=.o) build/$(1)/libserver.a
 	@echo "  link $$@"
-	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(ALLOCATOR_$(1)) $$(LIBS)
+	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(LIBS)
 
 build/$(1)/tupledctl: build/$(1)/obj/$$(TOOL_MAIN:.c=.o) build/$(1)/libctl.a build/$(1)/libserver.a
 	@echo "  link $$@"

@@ -46,12 +46,11 @@ same "the data is where the unit may write" "dir /var/lib/tupled" "$(grep '^dir'
 
 # ---- what is needed ----
 for package in $packages; do same "$package: the version is that of the source" "$version-1" "$(field "$package" Version)"; done
-for library in libev4 libjemalloc2 libnghttp2-14 libsqlite3-0 libsystemd0 libxxhash0 libc6 adduser; do
+for library in libev4 libnghttp2-14 libsqlite3-0 libsystemd0 libxxhash0 libc6 adduser; do
     check "the server depends on $library" grep -q "$library" <(field tupled Depends)
 done
 # libssl3 is the package of libcrypto, too, which hashes passwords.
-same "the library needs no loop, no service and no allocator" "" \
-    "$(field libtupled0 Depends | grep -oE 'libev4|libsystemd0|libjemalloc2')"
+same "the library needs no loop and no service" "" "$(field libtupled0 Depends | grep -oE 'libev4|libsystemd0')"
 same "the library knows no TLS" "" "$(objdump -p build/libtupled.so.0 | grep -o 'NEEDED.*libssl.*')"
 same "the tool takes its files over from the server's package of before" "tupled (<< $version-1) tupled (<< $version-1)" \
     "$(field tupled-tools Breaks) $(field tupled-tools Replaces)"

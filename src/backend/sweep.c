@@ -1,8 +1,8 @@
 /* sweep: what the entry cache has and is never asked for again goes, some of it in each turn; and
- * when that was much, the memory goes back to the system: jemalloc does so by itself. The C library
- * gives back only what lies at the end of its heap: pages between other blocks are given back on a
- * thread, some milliseconds for each hundred megabytes, while the loop may have to wait for the
- * heap's lock. So it is done of little at a time.
+ * when that was much, the memory goes back to the system. The C library gives back only what lies
+ * at the end of its heap: pages between other blocks are given back on a thread, some milliseconds
+ * for each hundred megabytes, while the loop may have to wait for the heap's lock. So it is done
+ * of little at a time.
  */
 #include "backend/pipeline_int.h"
 #include "base/mem.h"

@@ -1,6 +1,4 @@
-/* mem: allocation. The server has jemalloc, which gives memory back on threads of its own; a
- * program that embeds the library, a test and a sanitizer have what they have (docs/decisions/
- * jemalloc.md). When memory for something small is gone, there is no sensible way on: die
+/* mem: allocation. When memory for something small is gone, there is no sensible way on: die
  * (err.h; fault point "mem.must"). What a client sizes goes through the `_try` variants after a
  * limit check, and fails as an error.
  */
@@ -24,21 +22,20 @@ void mem_free(void *p);
 
 /* What the allocator says of itself, in bytes; all 0 under a sanitizer, which has its own. */
 struct mem_stats {
-    size_t used; /* handed out */
-    size_t free; /* of the system, kept for the next allocation */
+    size_t used;   /* handed out */
+    size_t mapped; /* of these, in mappings of their own */
+    size_t mappings;
+    size_t free;  /* kept for the next who asks */
+    size_t arena; /* of the system, without the mappings */
 };
 
-/* Without jemalloc it walks the free lists, which may take 0.1 s for a gigabyte. */
+/* Walks the free lists: not for every tick. */
 void mem_stats(struct mem_stats *out);
-/* jemalloc and its version, else libc. */
-const char *mem_allocator(void);
-/* Gives back to the system what is free, where the allocator does not do so by itself. */
-void mem_trim(void);
 /* Gives back to the system what is free. */
-void mem_purge(void);
-/* For a server, before there are threads: jemalloc's threads give back what was not used for some
- * seconds. Without jemalloc blocks of up to 4 MB (long replies and arguments) are not given back
- * each time one is freed, and up to 32 MB at the end of the heap are kept: mallopt(3). */
+void mem_trim(void);
+/* For a server, before there are threads: blocks of up to 4 MB (long replies and arguments) are not
+ * given back to the system each time one is freed, and up to 32 MB at the end of the heap are kept.
+ * mallopt(3). */
 void mem_keep_blocks(void);
 
 #endif

@@ -97,9 +97,8 @@ const struct figure figure_list[] = {
     {FIELD("mem_fragmentation_bytes", memory.fragmentation_bytes)},
     LINES("mem_not_counted_for_evict:0\r\nmem_replication_backlog:0\r\nmem_clients_slaves:0\r\n"),
     {FIELD("mem_clients_normal", memory.clients)},
-    LINES("mem_cluster_links:0\r\nmem_aof_buffer:0\r\n"),
-    {FIELD("mem_allocator", memory.allocator)},
-    LINES("active_defrag_running:0\r\nlazyfree_pending_objects:0\r\n"),
+    LINES("mem_cluster_links:0\r\nmem_aof_buffer:0\r\nmem_allocator:libc\r\n"
+          "active_defrag_running:0\r\nlazyfree_pending_objects:0\r\n"),
     {FIELD("maxmemory_clients", settings.memory_clients_max)},
     {FIELD("mem_clients_input", memory.client_memory.input)},
     {FIELD("mem_clients_output", memory.client_memory.output)},

@@ -54,10 +54,9 @@ void memory_measure(struct env *env, struct memory_figures *out)
     struct mem_stats m;
     backend_stats(b, &s);
     mem_stats(&m);
-    *out = (struct memory_figures){
-        .allocator = mem_allocator(), .used = m.used, .resident = memory_resident()};
+    *out = (struct memory_figures){.used = m.used, .resident = memory_resident()};
     uint64_t resident_peak = memory_resident_peak();
-    /* Below this the allocator is a sanitizer's, and does not tell. */
+    /* Below this the allocator is not glibc's (a sanitizer's) and does not tell. */
     if (out->used < s.memtable_bytes + s.cache_bytes || out->used == 0) out->used = out->resident;
     if (out->used > env->memory.peak) env->memory.peak = out->used;
     if (resident_peak > env->memory.peak) env->memory.peak = resident_peak;
@@ -200,7 +199,7 @@ static enum err doctor_run(struct request *rq)
 
 static enum err purge_run(struct request *rq)
 {
-    mem_purge();
+    mem_trim();
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -211,8 +210,10 @@ static enum err malloc_stats_run(struct request *rq)
     struct buf *out = rq->scratch;
     mem_stats(&m);
     buf_clear(out, SIZE_MAX);
-    buf_printf(out, "allocator: %s\nallocated: %zu\nfree, kept: %zu\n", mem_allocator(), m.used,
-               m.free);
+    buf_printf(out,
+               "allocator: libc\nallocated: %zu\n  of which in mappings of their own: %zu in %zu\n"
+               "free, kept: %zu\nheld in arenas: %zu\n",
+               m.used, m.mapped, m.mappings, m.free, m.arena);
     resp_text(rq->w, buf_slice(out));
     return OK;
 }

@@ -6,7 +6,6 @@
 
 /* Bytes. */
 struct memory_figures {
-    const char *allocator;
     uint64_t used;     /* allocated; where the allocator does not tell, as resident */
     uint64_t resident; /* in RAM */
     uint64_t peak;     /* most that was resident, or seen allocated */
