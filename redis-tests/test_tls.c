@@ -785,6 +785,7 @@ static void many_handshakes_at_once_are_all_done(void **state)
 {
     enum { MANY = 400 };
     struct tunnel *open[MANY];
+    long long before = load_info(c, "used_memory");
     assert_int_equal(kill(testserver_pid(server), SIGSTOP), 0);
     for (int i = 0; i < MANY; i++) open[i] = tunnel_begin(port, NULL);
     assert_int_equal(kill(testserver_pid(server), SIGCONT), 0);
@@ -795,6 +796,9 @@ static void many_handshakes_at_once_are_all_done(void **state)
     load_wait_info(c, "tls_connections", MANY);
     assert_int_equal(load_info(c, "tls_handshakes_done"), MANY);
     assert_int_equal(load_info(c, "tls_handshakes_cut"), 0);
+    long long each = (load_info(c, "used_memory") - before) / MANY;
+    fprintf(stderr, "# a connection with TLS costs %lld bytes\n", each);
+    assert_true(each > 8000); /* most of it is OpenSSL's */
     for (int i = 0; i < MANY; i++) tunnel_close(open[i]);
 }
 

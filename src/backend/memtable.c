@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 #define ARENA_CHUNK_BYTES (256 * 1024)
-/* One that is large already grows by mappings of its own (mem_keep_blocks), which go back to the
+/* One that is large already grows by mappings of its own (mem_tune), which go back to the
  * system as soon as they are freed. */
 #define LARGE_BYTES (16u << 20)
 #define LARGE_CHUNK_BYTES (4u << 20)

@@ -6,6 +6,7 @@
 #define BASE_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Zeroed memory; never NULL. Free with mem_free. */
 void *mem_new(size_t bytes);
@@ -20,22 +21,25 @@ void *mem_resize_try(void *old, size_t bytes);
 void *mem_new_try(size_t bytes);
 void mem_free(void *p);
 
-/* What the allocator says of itself, in bytes; all 0 under a sanitizer, which has its own. */
-struct mem_stats {
-    size_t used;   /* handed out */
-    size_t mapped; /* of these, in mappings of their own */
-    size_t mappings;
-    size_t free;  /* kept for the next who asks */
-    size_t arena; /* of the system, without the mappings */
-};
+/* For a library that takes the functions it is to allocate with: as malloc, calloc and realloc,
+ * NULL when there is no memory; without fault points. To be freed with mem_free. */
+void *mem_library_alloc(size_t bytes);
+void *mem_library_new(size_t items, size_t bytes);
+void *mem_library_resize(void *old, size_t bytes);
+/* Bytes that may be used of such a block; 0 for NULL. */
+size_t mem_library_size(void *p);
 
-/* Walks the free lists: not for every tick. */
-void mem_stats(struct mem_stats *out);
+#define MEM_UNCOUNTED_BYTES (64 << 10)
+
+/* Bytes that were handed out and not freed since, to all threads of the process: with what the
+ * allocator rounded up; up to MEM_UNCOUNTED_BYTES of each other thread may be missing. Cheap. */
+uint64_t mem_used(void);
 /* Gives back to the system what is free. */
 void mem_trim(void);
-/* For a server, before there are threads: blocks of up to 4 MB (long replies and arguments) are not
- * given back to the system each time one is freed, and up to 32 MB at the end of the heap are kept.
- * mallopt(3). */
-void mem_keep_blocks(void);
+/* For a server, before there are threads (mallopt(3)). Blocks of up to 4 MB (long replies and
+ * arguments) are not given back to the system each time one is freed, and up to 32 MB at the end of
+ * the heap are kept. Small blocks are merged as they are freed: else a later allocation merges all
+ * of them at once, 0.1 s after some millions. */
+void mem_tune(void);
 
 #endif

@@ -179,8 +179,34 @@ static int on_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
 
 /* ---- the connection -------------------------------------------------------------------------- */
 
+/* nghttp2's functions, so that its memory is counted (base/mem.h). */
+static void *ng_alloc(size_t bytes, void *arg)
+{
+    (void)arg;
+    return mem_library_alloc(bytes);
+}
+
+static void *ng_new(size_t items, size_t bytes, void *arg)
+{
+    (void)arg;
+    return mem_library_new(items, bytes);
+}
+
+static void *ng_resize(void *old, size_t bytes, void *arg)
+{
+    (void)arg;
+    return mem_library_resize(old, bytes);
+}
+
+static void ng_free(void *p, void *arg)
+{
+    (void)arg;
+    mem_free(p);
+}
+
 static void make_session(struct http2 *h)
 {
+    nghttp2_mem mem = {.malloc = ng_alloc, .calloc = ng_new, .realloc = ng_resize, .free = ng_free};
     nghttp2_session_callbacks *calls = NULL;
     nghttp2_option *option = NULL;
     if (nghttp2_session_callbacks_new(&calls) != 0 || nghttp2_option_new(&option) != 0) {
@@ -194,7 +220,9 @@ static void make_session(struct http2 *h)
     nghttp2_option_set_stream_reset_rate_limit(option, RESETS_BURST, RESETS_RATE);
     nghttp2_option_set_max_continuations(option, CONTINUATIONS_MAX);
     nghttp2_option_set_max_send_header_block_length(option, HEAD_BYTES_MAX);
-    if (nghttp2_session_server_new2(&h->ng, calls, h, option) != 0) die("no memory for HTTP/2");
+    if (nghttp2_session_server_new3(&h->ng, calls, h, option, &mem) != 0) {
+        die("no memory for HTTP/2");
+    }
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(calls);
 }

@@ -1,7 +1,7 @@
 /* main: `tupled [config-file] [--name value ...]`. */
 #include <stdio.h>
 
-#include "base/mem.h"
+#include "server/heap.h"
 #include "server/server.h"
 #include "tupled.h"
 
@@ -21,6 +21,7 @@ int main(int argc, char **argv)
 {
     struct config config;
     struct error e = {0};
+    heap_begin();
     config_init(&config);
     int status = 1;
     if (config_load(&config, argc, argv, &e) != OK) {
@@ -32,7 +33,6 @@ int main(int argc, char **argv)
         print_help();
         status = 0;
     } else {
-        mem_keep_blocks();
         status = server_run(&config, argv[0], NULL);
     }
     config_fini(&config);

@@ -42,6 +42,9 @@ ERR_MUST_USE enum err local_open(const struct local_options *options, struct jou
  * called next. */
 void local_set_options(struct journal *journal, const struct local_options *options);
 
+/* Of a server: what SQLite allocates is counted (base/mem.h). Before it is used. */
+void local_count_heap(void);
+
 /* For a store that is elsewhere. */
 extern const struct nearby local_nearby;
 

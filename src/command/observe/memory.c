@@ -51,13 +51,9 @@ void memory_measure(struct env *env, struct memory_figures *out)
 {
     struct backend *b = engine_backend(env->db->engine);
     struct backend_stats s;
-    struct mem_stats m;
     backend_stats(b, &s);
-    mem_stats(&m);
-    *out = (struct memory_figures){.used = m.used, .resident = memory_resident()};
+    *out = (struct memory_figures){.used = mem_used(), .resident = memory_resident()};
     uint64_t resident_peak = memory_resident_peak();
-    /* Below this the allocator is not glibc's (a sanitizer's) and does not tell. */
-    if (out->used < s.memtable_bytes + s.cache_bytes || out->used == 0) out->used = out->resident;
     if (out->used > env->memory.peak) env->memory.peak = out->used;
     if (resident_peak > env->memory.peak) env->memory.peak = resident_peak;
     out->peak = env->memory.peak;
@@ -174,7 +170,7 @@ static enum err doctor_run(struct request *rq)
     struct buf *out = rq->scratch;
     buf_clear(out, SIZE_MAX);
     memory_measure(rq->env, &f);
-    if (f.fragmentation > 1.5 && f.resident - f.used > 64u << 20) {
+    if (f.fragmentation > 1.5 && f.resident - f.used > 256u << 20) {
         buf_printf(out,
                    "%.1f times as much memory is resident as is allocated: much was freed and not "
                    "given back. MEMORY PURGE gives back what it can.\n",
@@ -206,14 +202,10 @@ static enum err purge_run(struct request *rq)
 
 static enum err malloc_stats_run(struct request *rq)
 {
-    struct mem_stats m;
     struct buf *out = rq->scratch;
-    mem_stats(&m);
     buf_clear(out, SIZE_MAX);
-    buf_printf(out,
-               "allocator: libc\nallocated: %zu\n  of which in mappings of their own: %zu in %zu\n"
-               "free, kept: %zu\nheld in arenas: %zu\n",
-               m.used, m.mapped, m.mappings, m.free, m.arena);
+    buf_printf(out, "allocator: libc\nallocated: %llu\nresident: %llu\n",
+               (unsigned long long)mem_used(), (unsigned long long)memory_resident());
     resp_text(rq->w, buf_slice(out));
     return OK;
 }

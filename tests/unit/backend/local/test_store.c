@@ -599,6 +599,45 @@ static void a_page_ends_after_about_a_megabyte(void **state)
     bench_fini(&b);
 }
 
+/* Of each allocation that a page needs for its values one fails: it says so, and the next page is
+ * whole. */
+static void a_page_without_memory_says_so(void **state)
+{
+    enum { ROWS = 4 };
+    static char value[100000];
+    struct bench b;
+    struct store_chunk c;
+    unsigned said = 0;
+    bench_init(&b, 3);
+    struct memtable *m = memtable_new(0);
+    for (unsigned i = 0; i < ROWS; i++) {
+        struct mutation mu = {
+            .kind = MUTATION_SET, .key = key(0, i), .value = slice_of(value, sizeof value)};
+        memtable_put(m, hash_bytes(mu.key), &mu, 1 + i);
+    }
+    apply(&b, m);
+    store_chunk_init(&c);
+    struct store_fetch f = {
+        .start = key(0, 0), .end = key(0, ROWS), .may_wait = true, .rows_max = ROWS};
+    assert_int_equal(store_fetch(b.reader, &f, &c, NULL), OK); /* the keys have their memory */
+    f.with_values = true;
+    for (unsigned nth = 1;; nth++) {
+        struct error e = {.text = ""};
+        fault_arm("mem.try", nth, false);
+        enum err r = store_fetch(b.reader, &f, &c, &e);
+        bool was_hit = fault_was_hit();
+        fault_arm("", 0, false);
+        if (!was_hit) break;
+        assert_int_equal(r, ERR_NOMEM);
+        said += strcmp(e.text, "no memory for a page of rows") == 0;
+        assert_int_equal(store_fetch(b.reader, &f, &c, &e), OK);
+        assert_int_equal(c.count, ROWS);
+    }
+    assert_true(said > 0);
+    store_chunk_fini(&c);
+    bench_fini(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -611,6 +650,7 @@ int main(void)
         cmocka_unit_test(a_database_that_became_empty_is_counted_as_empty),
         cmocka_unit_test(every_commit_of_the_store_is_synced),
         cmocka_unit_test(a_page_ends_after_about_a_megabyte),
+        cmocka_unit_test(a_page_without_memory_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
