@@ -25,6 +25,8 @@ answers "... and refused when it is too long" \
 answers "a slash in a part" '200 {"ok":true,"versionstamp":VS}' PUT /keys/a%2Fb/c%20d -d 1
 answers "... stays there" '200 {"key":["a/b","c d"],"value":1,"versionstamp":VS}' GET /keys/a%2Fb/c%20d
 answers "an empty part" '400 {"error":"Key path has an empty part"}' GET /keys/a//b
+answers "... not even to write" '400 {"error":"Key path has an empty part"}' PUT /keys/a//b -d 1
+same "... which wrote nothing" "" "$(redis-cli -p "$port" KV.GET '["a","","b"]')"
 answers "no part" '400 {"error":"Key path cannot be empty"}' GET /keys/
 answers "twenty parts" '404 {"error":"Key not found"}' GET "/keys$(printf '/x%.0s' {1..20})"
 answers "twenty-one" '400 {"error":"Key path too deep (max 20 parts)"}' GET "/keys$(printf '/x%.0s' {1..21})"
