@@ -412,6 +412,9 @@ answers "since that is none" '400 {"error":"since must be a versionstamp"}' GET 
 same "a stream is answered with 200" 200 "$(curl -s -m 1 -o /dev/null -w '%{http_code}' "$base/watch?keys=a")"
 echo "GET /watch 200" >>"$scratch/asked"
 curl -s "${base%/kv}/openapi.json" >"$scratch/openapi"
+check "a list is an array of what it has" grep -qF '"receipts":{"type":"array","items":{"type":"string"}}' "$scratch/openapi"
+check "... and two words one of two" grep -qF \
+    '"clamp":{"type":"array","items":{"type":["number","object"]},"minItems":2,"maxItems":2}' "$scratch/openapi"
 if command -v python3 >/dev/null; then
     check "every operation was answered here" python3 redis-tests/openapi_asked.py /kv "$scratch/asked" <"$scratch/openapi"
 else

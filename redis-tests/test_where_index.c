@@ -436,6 +436,12 @@ static void explain_says_what_it_is_by(void **state)
            "KV.EXPLAIN PREFIX ['e'] WHERE {'status':'s1','size':{'$lt':19000}}");
     expect(c, "*[by_both :0 *[by_size (nil) not asked: another *",
            "KV.EXPLAIN PREFIX ['e'] WHERE {'size':7,'status':'s3'}");
+    expect(c, "+OK", "KV.INDEX CREATE of_hashes HASHES user:* ON 1 size");
+    expect(c, "[by range entries (nil) indexes [[of_hashes (nil) it is of hashes: for KV.FIND*]]]",
+           "KV.EXPLAIN PREFIX ['user:1'] WHERE {'size':1}");
+    expect(c, "*[of_hashes (nil) *", "KV.EXPLAIN PREFIX [] WHERE {'size':1}");
+    expect(c, "[by range entries (nil) indexes []]", "KV.EXPLAIN PREFIX ['vase'] WHERE {'size':1}");
+    expect(c, ":1", "KV.INDEX DROP of_hashes");
     expect(c, "-ERR *needs WHERE*", "KV.EXPLAIN PREFIX ['e']");
     expect(c, "-ERR where: *", "KV.EXPLAIN PREFIX ['e'] WHERE {'size':{'$foo':1}}");
 }

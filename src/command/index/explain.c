@@ -87,8 +87,12 @@ static bool say_why_not(struct request *rq, struct use *u, const struct plan_que
     int len = (int)(d->paths[path].len < PATH_SHOWN ? d->paths[path].len : PATH_SHOWN);
     const char *name = (const char *)d->paths[path].data;
     index_range(u->index, rq->arena, &low, &high);
-    if (d->kind != INDEX_VALUE || definition_is_of_hashes(d)) return false;
+    if (d->kind != INDEX_VALUE) return false;
     if (slice_cmp(high, q->start) <= 0 || slice_cmp(q->end, low) <= 0) return false;
+    if (definition_is_of_hashes(d)) {
+        say(rq, u, "it is of hashes: for KV.FIND, not for the filter of a range");
+        return true;
+    }
     switch (result) {
     case PLAN_COVERS_LESS:
         say(rq, u,
