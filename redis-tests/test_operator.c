@@ -266,6 +266,7 @@ static void info_has_the_sections_asked_for(void **state)
     expect_sections("nosuch stats", "Stats ");
     expect(c, "# Modules\r\n", "INFO modules");
     expect(c, "", "INFO nosuch");
+    assert_int_equal(load_info(c, "tcp_port"), testserver_port(server));
     raw_say(fd, "HELLO 3\r\nINFO nosuch\r\nINFO modules\r\n");
     for (int i = 0; i < 26; i++) raw_line(fd);
     raw_expect(fd, "=4\r\ntxt:\r\n=15\r\ntxt:# Modules\r\n\r\n");

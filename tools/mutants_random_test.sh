@@ -187,6 +187,8 @@ near "tests of planted bugs, then those of the folder" src/base/x.c "unit base/t
     "redis test_often" "redis test_rare"
 near "first of the same name, or with the header" src/base/e.c "unit tests/unit/base/test_c.c" \
     "unit tests/unit/base/test_a.c" "unit tests/unit/base/test_b.c" "unit tests/unit/base/test_d.c"
+near "... or of the first word of it" src/base/x_more.c "unit tests/unit/base/test_x.c" \
+    "unit tests/unit/base/test_a.c" "unit tests/unit/base/test_b.c" "unit tests/unit/base/test_c.c"
 near "else those of planted bugs of the folder" src/db/other.c "redis test_db"
 near "else one" src/command/kv/new.c "redis test_commands_kv"
 near "tupledctl's test for tupledctl" src/tool/new.c "redis redis-tests/test_tupledctl"

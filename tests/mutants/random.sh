@@ -30,8 +30,8 @@ named() {
 }
 
 # nearest <path>: up to four tests of this source, short ones first: those that planted bugs of it name; the commands'
-# test that has the first word of its name; those of its folder, first of its name, then those that include its header;
-# else what the planted bugs of its folder name.
+# test that has the first word of its name; those of its folder, first of its name, then of its first word, then those
+# that include its header; else what the planted bugs of its folder name.
 nearest() {
     local path=$1 folder=${1#src/} stem unit found=() kind test word
     folder=${folder%/*} stem=${path##*/} stem=${stem%.*}
@@ -43,7 +43,7 @@ nearest() {
     case $path in
     src/tool/*) found=("${found[@]:0:3}" "redis redis-tests/test_tupledctl") ;;
     esac
-    for unit in "tests/unit/$folder/test_$stem.c" \
+    for unit in "tests/unit/$folder/test_$stem.c" "tests/unit/$folder/test_$word"*.c \
         $(grep -lsF "\"$folder/$stem.h\"" "tests/unit/$folder"/test_*.c) "tests/unit/$folder"/test_*.c; do
         [ -f "$unit" ] && found+=("unit $unit")
     done

@@ -188,6 +188,18 @@ static void of_equal_scores_the_first_row_is_better(void **state)
     sqlite3_close(db);
 }
 
+/* Its weight would be 0, and less in more rows. */
+static void a_word_in_half_of_the_rows_counts_a_little(void **state)
+{
+    (void)state;
+    sqlite3 *db = open_rows(1, 0);
+    run(db, "INSERT INTO t(c0) VALUES('a b c'),('a'),('c c c'),('c d e f')");
+    expect_best(db, "a", 10); /* in 2 of 4 */
+    expect_best(db, "c", 10); /* in 3 */
+    expect_best(db, "a OR c OR d", 10);
+    sqlite3_close(db);
+}
+
 /* 500 texts of 60 words: in the first 50, or the last, the word is twelve times. */
 static sqlite3 *open_blocks(bool is_best_first)
 {
@@ -250,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_are_those_of_bm25),
         cmocka_unit_test(of_equal_scores_the_first_row_is_better),
+        cmocka_unit_test(a_word_in_half_of_the_rows_counts_a_little),
         cmocka_unit_test(rows_that_cannot_be_among_the_best_are_not_measured),
         cmocka_unit_test(what_goes_wrong_is_an_error),
     };
