@@ -857,6 +857,27 @@ static void a_library_is_loaded_in_a_transaction(void **state)
     expect(c, "+OK", "FUNCTION DELETE lib");
 }
 
+/* What was compiled of it is collected: else it is 6 MB. */
+static void a_library_that_is_replaced_leaves_nothing(void **state)
+{
+    enum { ROUNDS = 600, BYTES = 20000 };
+    static char code[BYTES + 200], text[BYTES + 1];
+    memset(text, 'x', BYTES);
+    for (int i = 100; i < 100 + ROUNDS; i++) {
+        snprintf(code, sizeof code,
+                 "#!lua name=lib\nredis.register_function('f', function() return #'%d%s' end)", i,
+                 text);
+        expect(c, "lib", "FUNCTION LOAD REPLACE %s", code);
+        expect(c, ":20003", "FCALL f 0");
+    }
+    long until = testserver_now_ms() + 10000;
+    while (load_info(c, "used_memory_lua") > 2 << 20) { /* as of the last tick */
+        if (testserver_now_ms() > until) fail_msg("%lld", load_info(c, "used_memory_lua"));
+        testserver_pause();
+    }
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
 static void a_function_is_killed(void **state)
 {
     expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
@@ -929,6 +950,7 @@ int main(void)
         TEST(libraries_are_dumped_and_restored),
         TEST(a_library_is_whole_after_it_has_left_memory),
         TEST(a_library_is_loaded_in_a_transaction),
+        TEST(a_library_that_is_replaced_leaves_nothing),
         TEST(a_function_is_killed),
         TEST(a_library_that_takes_too_long_to_load_is_refused),
     };

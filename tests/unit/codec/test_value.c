@@ -88,6 +88,7 @@ static void json_becomes_the_smallest_msgpack(void **state)
         {"\"\"", "a0"},
         {"\"a\"", "a161"},
         {"\"\\u0000\\ud83d\\ude2e\"", "a500f09f98ae"},
+        {"\"\\uffff\\ud800\\udc00\"", "a7efbfbff0908080"},
         {"{\"$bytes\":\"AQI=\"}", "c4020102"},
         {"[]", "90"},
         {"[1,[2]]", "92019102"},

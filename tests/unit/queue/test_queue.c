@@ -304,6 +304,11 @@ static void dead_letters_are_bounded_by_length_and_age(void **state)
     at(&t, 1000000 + 70 + 1000);
     tick(&t);
     assert_string_equal(dead(&t, "q"), "");
+    put(&t, "q", "alone");
+    nack(&t, take_value(&t, "q", 5, "alone"), -1, true, "");
+    at(&t, 2 * 1000000 + 70 + 1000);
+    tick(&t);
+    assert_string_equal(dead(&t, "q"), "");
     audit(&t, "q");
     qbench_close(&t);
 }
