@@ -3,6 +3,8 @@
  */
 #include "unit/embedded/embedded.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/fault.h"
 
@@ -317,6 +319,30 @@ static void a_session_keeps_what_a_connection_would(void **state)
     tupled_session_close(s);
     assert_int_equal(tupled_session_open(t.db, &s, &e), TUPLED_YES);
     program_say_in(s, "MULTI"); /* the close of the database ends it */
+    program_fini(&t);
+}
+
+static void expect_type(struct program *t, const char *line, enum tupled_reply_type type,
+                        double number, int64_t integer)
+{
+    struct tupled_reply *r = program_ask(t, line);
+    assert_int_equal(r->type, type);
+    if (r->number != number) fail_msg("%s: %.17g", line, r->number);
+    assert_int_equal(r->integer, integer);
+    tupled_free(r);
+}
+
+static void replies_have_their_types(void **state)
+{
+    struct program t;
+    program_init(&t, NULL);
+    program_say(&t, "ZADD z 1.5 a -inf b 12345678.25 c");
+    expect_type(&t, "ZSCORE z a", TUPLED_REPLY_DOUBLE, 1.5, 0);
+    expect_type(&t, "ZSCORE z b", TUPLED_REPLY_DOUBLE, -INFINITY, 0);
+    expect_type(&t, "ZSCORE z c", TUPLED_REPLY_DOUBLE, 12345678.25, 0);
+    expect_type(&t, "ZCARD z", TUPLED_REPLY_INTEGER, 0, 3);
+    expect_type(&t, "ZSCORE z d", TUPLED_REPLY_NIL, 0, 0);
+    expect_type(&t, "TYPE z", TUPLED_REPLY_STRING, 0, 0);
     program_fini(&t);
 }
 
@@ -743,6 +769,7 @@ int main(void)
         cmocka_unit_test(a_find_with_everything_in_it_is_answered),
         cmocka_unit_test(a_message_is_taken_acknowledged_and_given_back),
         cmocka_unit_test(a_session_keeps_what_a_connection_would),
+        cmocka_unit_test(replies_have_their_types),
         cmocka_unit_test(what_needs_a_server_says_so),
         cmocka_unit_test(calls_with_a_callback_give_it_what_the_others_return),
         cmocka_unit_test(a_watch_tells_the_state_and_every_change),
