@@ -631,6 +631,15 @@ static void what_a_stream_cannot_do_is_said(void **state)
     expect(c, "-WRONGTYPE *", "LPUSH s x");
     expect(c, "{'$collection':{'type':'stream','length':1}}", "KV.GET ['s']");
     expect(c, "[@ stream :1 (nil) 0 [[1-0 [a 1]]]]", "KV.ELEMENTS ['s']");
+    static const char *const of_group[] = {"SETID %s g 0", "CREATECONSUMER %s g ann",
+                                           "DELCONSUMER %s g ann"};
+    for (size_t i = 0; i < 3; i++) {
+        char command[60] = "XGROUP ";
+        snprintf(command + 7, sizeof command - 7, of_group[i], "nosuch");
+        expect(c, "-ERR The XGROUP subcommand requires the key to exist.*", command);
+        snprintf(command + 7, sizeof command - 7, of_group[i], "s");
+        expect(c, "-NOGROUP No such consumer group 'g' for key name 's'", command);
+    }
 }
 
 int main(void)
