@@ -197,6 +197,22 @@ static void floods_of_pings_and_settings_cost_little(void **state)
     assert_true(load_info(r, "used_memory") - before < 20 << 20);
 }
 
+/* Most of what a connection holds is nghttp2's. */
+static void the_memory_of_connections_is_counted(void **state)
+{
+    enum { COUNT = 100 };
+    struct h2 *many[COUNT];
+    long long before = load_info(r, "used_memory");
+    for (int i = 0; i < COUNT; i++) {
+        many[i] = h2_open(server);
+        h2_expect(many[i], 200, "{'result':'PONG'}", "GET /ping", NULL, NULL);
+    }
+    long long each = (load_info(r, "used_memory") - before) / COUNT;
+    printf("# a connection of HTTP/2 costs %lld bytes\n", each);
+    for (int i = 0; i < COUNT; i++) h2_close(many[i]);
+    assert_true(each > 20000);
+}
+
 /* Who asks for much and gives no room for it is cut after http-request-timeout. */
 static void answers_that_are_not_taken_are_given_up(void **state)
 {
@@ -296,6 +312,7 @@ int main(void)
         TEST(some_resets_are_allowed),
         TEST(endless_heads_are_cut),
         TEST(floods_of_pings_and_settings_cost_little),
+        TEST(the_memory_of_connections_is_counted),
         TEST(answers_that_are_not_taken_are_given_up),
         TEST(streams_of_events_come_and_go),
         TEST(any_frames_end_no_server),

@@ -31,6 +31,8 @@ same "its data is where it was asked for" "dir /srv/tupled" "$(grep '^dir' "$to/
 
 # ---- the settings ----
 check "the installed server is the one that was built" cmp "$to/opt/tupled/bin/tupled" "$TUPLED_BIN"
+check "... and the compiler left the allocation in that sorts freed blocks" \
+    grep -q '<malloc@plt>' <(objdump -d --disassemble=sort_freed "$TUPLED_BIN")
 # starts <settings>: until it says that it is ready.
 starts() {
     local tries

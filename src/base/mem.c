@@ -33,31 +33,23 @@ static void *count_new(void *p)
     return p;
 }
 
-static void *resize(void *old, size_t bytes)
-{
-    int64_t before = (int64_t)malloc_usable_size(old);
-    void *p = realloc(old, bytes > 0 ? bytes : 1);
-    if (p != NULL) count((int64_t)malloc_usable_size(p) - before);
-    return p;
-}
-
 void *mem_new(size_t bytes)
 {
-    void *p = fault_hit("mem.must") ? NULL : calloc(1, bytes > 0 ? bytes : 1);
+    void *p = fault_hit("mem.must") ? NULL : mem_library_new(1, bytes);
     if (p == NULL) die("out of memory allocating %zu bytes", bytes);
-    return count_new(p);
+    return p;
 }
 
 void *mem_alloc(size_t bytes)
 {
-    void *p = fault_hit("mem.must") ? NULL : malloc(bytes > 0 ? bytes : 1);
+    void *p = fault_hit("mem.must") ? NULL : mem_library_alloc(bytes);
     if (p == NULL) die("out of memory allocating %zu bytes", bytes);
-    return count_new(p);
+    return p;
 }
 
 void *mem_resize(void *old, size_t bytes)
 {
-    void *p = fault_hit("mem.must") ? NULL : resize(old, bytes);
+    void *p = fault_hit("mem.must") ? NULL : mem_library_resize(old, bytes);
     if (p == NULL) die("out of memory allocating %zu bytes", bytes);
     return p;
 }
@@ -69,7 +61,7 @@ void *mem_alloc_try(size_t bytes)
 
 void *mem_resize_try(void *old, size_t bytes)
 {
-    return fault_hit("mem.try") ? NULL : resize(old, bytes);
+    return fault_hit("mem.try") ? NULL : mem_library_resize(old, bytes);
 }
 
 void *mem_new_try(size_t bytes)
@@ -79,10 +71,12 @@ void *mem_new_try(size_t bytes)
 
 /* Blocks that were freed lie in a list, which the next allocation that finds no block of its size
  * goes through, ten thousand of them at most. When millions lie there, each of many allocations
- * does. So this one comes after some thousands; it is too large for the lists of each thread. */
-static void sort_freed(void)
+ * does. So this one comes after some thousands; it is too large for the lists of each thread. A
+ * compiler leaves out an allocation that is only freed, unless it passes through memory. */
+static __attribute__((noinline)) void sort_freed(void)
 {
-    free(malloc(SORT_BYTES));
+    void *volatile block = malloc(SORT_BYTES);
+    free(block);
 }
 
 void mem_free(void *p)
@@ -104,7 +98,10 @@ void *mem_library_new(size_t items, size_t bytes)
 
 void *mem_library_resize(void *old, size_t bytes)
 {
-    return resize(old, bytes);
+    int64_t before = (int64_t)malloc_usable_size(old);
+    void *p = realloc(old, bytes > 0 ? bytes : 1);
+    if (p != NULL) count((int64_t)malloc_usable_size(p) - before);
+    return p;
 }
 
 size_t mem_library_size(void *p)

@@ -34,11 +34,6 @@ static int heap_init(void *arg)
     return SQLITE_OK;
 }
 
-static void heap_shutdown(void *arg)
-{
-    (void)arg;
-}
-
 void local_count_heap(void)
 {
     static const sqlite3_mem_methods methods = {
@@ -48,7 +43,6 @@ void local_count_heap(void)
         .xSize = heap_size,
         .xRoundup = heap_roundup,
         .xInit = heap_init,
-        .xShutdown = heap_shutdown,
     };
     (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

@@ -6,7 +6,7 @@
 
 /* Bytes. */
 struct memory_figures {
-    uint64_t used;     /* allocated; where the allocator does not tell, as resident */
+    uint64_t used;     /* allocated: mem_used */
     uint64_t resident; /* in RAM */
     uint64_t peak;     /* most that was resident, or seen allocated */
     uint64_t startup;  /* used, when the server had started */
