@@ -1,6 +1,8 @@
 /* omap: see omap.h. A search in a node compares with the bytes that all of its keys share, then
  * does a binary search over the heads, and looks at whole keys only among equal heads. Full nodes
- * are split on the way down, so that an insert needs no way back up. */
+ * are split on the way down, so that an insert needs no way back up. Keys that ascend or
+ * descend, as those of queues, lists, streams and logs do, are put beside the one before, without a
+ * search. */
 #include "base/omap.h"
 
 #include "base/err.h"
@@ -69,11 +71,10 @@ static int node_side(const struct omap_node *n, struct slice key)
     return c == 0 && len < n->skip ? -1 : c;
 }
 
-/* Number of the node's keys that are < key (or <= key when `or_equal`). */
-static unsigned node_rank(const struct omap_node *n, struct slice key, bool or_equal)
+/* Number of the node's keys that are < key (or <= key when `or_equal`); `side` is what node_side
+ * says. */
+static unsigned rank_on(const struct omap_node *n, int side, struct slice key, bool or_equal)
 {
-    if (n->count == 0) return 0;
-    int side = node_side(n, key);
     if (side != 0) return side < 0 ? 0 : n->count;
     uint64_t head = key_head(key, n->skip);
     unsigned lo = 0;
@@ -94,6 +95,11 @@ static unsigned node_rank(const struct omap_node *n, struct slice key, bool or_e
     return lo;
 }
 
+static unsigned node_rank(const struct omap_node *n, struct slice key, bool or_equal)
+{
+    return n->count == 0 ? 0 : rank_on(n, node_side(n, key), key, or_equal);
+}
+
 static struct omap_node *node_new(struct omap *m, bool is_leaf)
 {
     size_t bytes = sizeof(struct omap_node);
@@ -111,11 +117,11 @@ void omap_init(struct omap *m, struct arena *arena)
     *m = (struct omap){.arena = arena};
 }
 
-/* Put an item (and, in an inner node, the child right of it) at its rank in a node with room. */
-static void node_put(struct omap_node *n, struct slice *item, struct omap_node *right)
+/* Put an item (and, in an inner node, the child right of it) in a node with room, after `at`
+ * others; `side` is what node_side says of it. */
+static void put_at(struct omap_node *n, unsigned at, int side, struct slice *item,
+                   struct omap_node *right)
 {
-    unsigned at = node_rank(n, *item, false);
-    bool shares_all = node_side(n, *item) == 0;
     unsigned moved = n->count - at;
     memmove(&n->items[at + 1], &n->items[at], moved * sizeof n->items[0]);
     memmove(&n->heads[at + 1], &n->heads[at], moved * sizeof n->heads[0]);
@@ -127,21 +133,39 @@ static void node_put(struct omap_node *n, struct slice *item, struct omap_node *
     n->count++;
     if (n->count == 1) {
         node_set_skip(n, 0);
-        return;
-    }
-    if (shares_all) {
+    } else if (side == 0) {
         n->heads[at] = key_head(*item, n->skip);
     } else {
         node_set_skip(n, common_prefix(*item, *n->items[at == 0 ? 1 : 0]));
     }
 }
 
-/* Halve a full node; returns the new right one, *separator = smallest key of what is right of it. A
- * leaf keeps its separator, an inner node gives it up. */
-static struct omap_node *node_split(struct omap *m, struct omap_node *n, struct slice **separator)
+/* The same at its rank, which is returned. */
+static unsigned node_put(struct omap_node *n, struct slice *item, struct omap_node *right)
+{
+    int side = n->count == 0 ? 0 : node_side(n, *item);
+    unsigned at = n->count == 0 ? 0 : rank_on(n, side, *item, false);
+    put_at(n, at, side, item, right);
+    return at;
+}
+
+/* How many items of a full node stay in it when it is split for `key`. After a run of keys, each
+ * next to the one before, it is split where the run goes on: what the run leaves behind is full. */
+static unsigned kept_by_split(const struct omap *m, const struct omap_node *n, struct slice key)
+{
+    if (m->run < FANOUT / 2) return n->count / 2;
+    unsigned at = node_rank(n, key, !n->is_leaf);
+    unsigned most = n->is_leaf ? n->count - 1 : n->count - 2; /* each half has an item */
+    return at < 1 ? 1 : at < most ? at : most;
+}
+
+/* Split a full node, into which `key` is to go; returns the new right one, *separator = smallest
+ * key of what is right of it. A leaf keeps its separator, an inner node gives it up. */
+static struct omap_node *node_split(struct omap *m, struct omap_node *n, struct slice key,
+                                    struct slice **separator)
 {
     struct omap_node *right = node_new(m, n->is_leaf);
-    unsigned half = n->count / 2;
+    unsigned half = kept_by_split(m, n, key);
     unsigned from = n->is_leaf ? half : half + 1;
     *separator = n->items[half];
     right->count = n->count - from;
@@ -162,13 +186,13 @@ static struct omap_node *node_split(struct omap *m, struct omap_node *n, struct 
 
 /* Splitting on the way down keeps insertion a single pass: a child that is full is split before it
  * is entered, so its parent always has room for the separator. */
-void omap_insert(struct omap *m, struct slice *item)
+static void insert_from_root(struct omap *m, struct slice *item)
 {
     if (m->root == NULL) m->root = node_new(m, true);
     struct slice *separator = NULL;
     if (m->root->count == FANOUT) {
         struct omap_node *left = m->root;
-        struct omap_node *right = node_split(m, left, &separator);
+        struct omap_node *right = node_split(m, left, *item, &separator);
         m->root = node_new(m, false);
         m->root->children[0] = left;
         node_put(m->root, separator, right);
@@ -178,13 +202,47 @@ void omap_insert(struct omap *m, struct slice *item)
         struct omap_node *child = n->children[node_rank(n, *item, true)];
         node_prefetch(child);
         if (child->count == FANOUT) {
-            struct omap_node *right = node_split(m, child, &separator);
+            struct omap_node *right = node_split(m, child, *item, &separator);
             node_put(n, separator, right);
             if (slice_cmp(*item, *separator) >= 0) child = right;
         }
         n = child;
     }
-    node_put(n, item, NULL);
+    m->leaf = n;
+    m->at = node_put(n, item, NULL);
+}
+
+/* Whether the key belongs right before or right after the last item of a run: *at, its place in
+ * that leaf. */
+static bool continues_run(const struct omap *m, struct slice key, unsigned *at)
+{
+    const struct omap_node *n = m->leaf;
+    *at = m->at;
+    if (m->run == 0) return false;
+    if (slice_cmp(key, *n->items[m->at]) < 0) { /* put first: then it is the leftmost leaf */
+        return m->at == 0 || slice_cmp(key, *n->items[m->at - 1]) > 0;
+    }
+    ++*at;
+    if (*at < n->count) return slice_cmp(key, *n->items[*at]) < 0;
+    return n->next == NULL || slice_cmp(key, *n->next->items[0]) < 0;
+}
+
+void omap_insert(struct omap *m, struct slice *item)
+{
+    const struct omap_node *last_leaf = m->leaf;
+    unsigned last_at = m->at;
+    unsigned at = 0;
+    bool continues = continues_run(m, *item, &at);
+    if (!continues) m->run = 0;
+    if (continues && m->leaf->count < FANOUT) {
+        put_at(m->leaf, at, node_side(m->leaf, *item), item, NULL);
+        m->at = at;
+    } else {
+        insert_from_root(m, item);
+        continues = continues ||
+                    (m->leaf == last_leaf && (m->at == last_at || m->at == last_at + 1));
+    }
+    if (continues) m->run++;
     m->count++;
 }
 

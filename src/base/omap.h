@@ -7,8 +7,9 @@
  * Techniques" (2011).
  *
  * Invariants: items of a leaf are sorted and distinct; every key below children[i] is >= items[i-1]
- * and < items[i]; all leaves have one depth; `skip` <= length of the common prefix of the node's
- * keys. Any number of threads may read while none inserts.
+ * and < items[i]; as nothing is removed, the first item of every leaf but the leftmost is what
+ * separates it from the leaf before; all leaves have one depth; `skip` <= length of the common
+ * prefix of the node's keys. Any number of threads may read while none inserts.
  */
 #ifndef BASE_OMAP_H
 #define BASE_OMAP_H
@@ -21,6 +22,9 @@ struct omap {
     struct arena *arena; /* borrowed; nodes live in it */
     struct omap_node *root;
     size_t count;
+    struct omap_node *leaf; /* where the last item was put, NULL before the first, */
+    unsigned at;            /* and its place there */
+    unsigned run;           /* so many in a row were put right before or after the one before */
 };
 
 /* A place between items; dies with the next insert. */

@@ -1,4 +1,5 @@
 /* omap: against a sorted array, with keys made to mislead prefixes and heads. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +162,33 @@ static size_t make_descending(struct rng *r, uint8_t *key)
     return (size_t)snprintf((char *)key, 32, "same head %010u", next--);
 }
 
+/* Ascending or descending in runs of up to 70, each between what is there. */
+static size_t make_runs(struct rng *r, uint8_t *key)
+{
+    static unsigned run, at, step, left;
+    if (left == 0) {
+        run = (unsigned)rng_below(r, 100000);
+        at = 1000 + (unsigned)rng_below(r, 1000);
+        step = rng_below(r, 2) == 0 ? 1 : UINT_MAX;
+        left = 1 + (unsigned)rng_below(r, 70);
+    }
+    left--;
+    at += step;
+    return (size_t)snprintf((char *)key, 32, "%06u %06u", run, at);
+}
+
+/* A highest and thirty that ascend, which nearly fill a leaf; then threes that ascend, each below the
+ * three before. */
+static size_t make_threes(struct rng *r, uint8_t *key)
+{
+    static unsigned low, at;
+    (void)r;
+    if (low == 0) return (size_t)snprintf((char *)key, 32, "z%u", low++);
+    if (low <= 30) return (size_t)snprintf((char *)key, 32, "low %010u", low++);
+    unsigned three = 1000000 - at / 3;
+    return (size_t)snprintf((char *)key, 32, "three %010u %u", three, at++ % 3);
+}
+
 static size_t make_mixed(struct rng *r, uint8_t *key)
 {
     static size_t (*const makers[])(struct rng *, uint8_t *) = {
@@ -228,6 +256,44 @@ static void sorted_input_is_in_order(void **state)
 {
     run(make_ascending);
     run(make_descending);
+    run(make_runs);
+}
+
+/* What the nodes of `count` items take, in bytes for each. */
+static size_t bytes_of_each(size_t (*make)(struct rng *r, uint8_t *key), size_t count)
+{
+    struct arena keys;
+    struct arena nodes;
+    struct omap m;
+    struct rng rng;
+    uint8_t key[128];
+    rng_init(&rng, 1);
+    arena_init(&keys, 65536);
+    arena_init(&nodes, 65536);
+    omap_init(&m, &nodes);
+    for (size_t i = 0; i < count; i++) {
+        struct item *item = arena_alloc(&keys, sizeof *item);
+        item->key = arena_copy(&keys, slice_of(key, make(&rng, key)));
+        omap_insert(&m, &item->key);
+    }
+    size_t bytes = nodes.used_bytes / count;
+    arena_fini(&keys);
+    arena_fini(&nodes);
+    return bytes;
+}
+
+/* A node of 32 items has 840 bytes. */
+static void runs_leave_full_nodes(void **state)
+{
+    assert_in_range(bytes_of_each(make_ascending, 20000), 20, 32);
+    assert_in_range(bytes_of_each(make_descending, 20000), 20, 32);
+    assert_in_range(bytes_of_each(make_runs, 20000), 20, 60);
+}
+
+/* Not a leaf for each three, though the third comes after all of the leaf it is put in. */
+static void short_runs_leave_half_full_nodes(void **state)
+{
+    assert_in_range(bytes_of_each(make_threes, 20000), 20, 60);
 }
 
 int main(void)
@@ -239,6 +305,8 @@ int main(void)
         cmocka_unit_test(zeros_and_equal_heads_are_in_order),
         cmocka_unit_test(keys_that_are_prefixes_of_others_are_in_order),
         cmocka_unit_test(sorted_input_is_in_order),
+        cmocka_unit_test(runs_leave_full_nodes),
+        cmocka_unit_test(short_runs_leave_half_full_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
