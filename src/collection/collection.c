@@ -7,6 +7,7 @@
 
 #define ITEMS_SPARE 8
 #define FIRST_POSITION (1ULL << 63) /* of a list */
+#define SCRATCH_KEEP_BYTES (128u << 10)
 
 /* ---- opening ---- */
 
@@ -407,21 +408,17 @@ enum err collection_replace(struct collection *c, struct error *e)
 
 enum err collection_save(struct collection *c, struct error *e)
 {
-    struct buf out;
+    struct buf *out = &c->all->scratch;
     if (!c->is_changed) return OK;
     c->is_changed = false;
     if (c->head.count == 0 && c->head.kind != COLLECTION_STREAM) {
         view_delete(c->view, c->key);
         return OK;
     }
-    enum err r = OK;
-    buf_init(&out);
-    collection_head_write(&c->head, c->items, &out);
-    if (out.is_failed) r = error_set(e, ERR_NOMEM, "no memory for a collection");
-    if (r == OK) {
-        view_set_expiring(c->view, c->key, arena_copy(c->view->arena, buf_slice(&out)),
-                          c->expiry_ms);
-    }
-    buf_fini(&out);
-    return r;
+    buf_clear(out, SCRATCH_KEEP_BYTES);
+    collection_head_write(&c->head, c->items, out);
+    if (out->is_failed) return error_set(e, ERR_NOMEM, "no memory for a collection");
+    struct slice head = arena_copy(c->view->arena, buf_slice(out));
+    view_set_expiring(c->view, c->key, head, c->expiry_ms);
+    return OK;
 }

@@ -14,6 +14,7 @@ struct collections {
     struct sparse gone;   /* likewise: those deleted while owner rows are read, and not read yet */
     size_t spread;        /* of all databases */
     struct counted_indexes *indexes;
+    struct buf scratch; /* for the head that is being written */
 };
 
 /* May the key hold a spread collection? False is certain. */

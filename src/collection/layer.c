@@ -121,16 +121,11 @@ static bool is_idle(const void *arg, const struct view *v)
            engine_start_is_read(x->options.engine, SPACE_COLLECTION, v->database);
 }
 
-/* The incarnation of the spread collection that a key holds, borrowed; NULL: it holds none. */
-static const uint8_t *held_before(const struct data_change *c)
-{
-    return c->before.exists ? collection_incarnation(c->before.value) : NULL;
-}
-
-static const uint8_t *held_now(const struct data_change *c)
-{
-    return c->exists ? collection_incarnation(c->value) : NULL;
-}
+/* The incarnation of the spread collection that the key of a change held before it, and holds now,
+ * borrowed; NULL: none. */
+struct held {
+    const uint8_t *before, *now;
+};
 
 static int compare(const void *a, const void *b)
 {
@@ -148,14 +143,13 @@ struct moved {
     size_t count;
 };
 
-static struct moved find_moved(struct arena *arena, const struct data_change *changes, size_t count)
+static struct moved find_moved(struct arena *arena, const struct held *held, size_t count)
 {
     struct moved m = {0};
     for (size_t i = 0; i < count; i++) {
-        const uint8_t *now = held_now(&changes[i]);
-        if (now == NULL || is_same(held_before(&changes[i]), now)) continue;
+        if (held[i].now == NULL || is_same(held[i].before, held[i].now)) continue;
         if (m.items == NULL) m.items = arena_alloc(arena, count * sizeof *m.items);
-        memcpy(m.items[m.count++], now, INCARNATION_ID_BYTES);
+        memcpy(m.items[m.count++], held[i].now, INCARNATION_ID_BYTES);
     }
     if (m.count > 1) qsort(m.items, m.count, sizeof *m.items, compare);
     return m;
@@ -217,18 +211,29 @@ static bool fields_expire(struct slice value)
     return collection_head_read(value, &h) && h.expiring > 0;
 }
 
+static struct held held_by(const struct data_change *c)
+{
+    return (struct held){
+        .before = c->before.exists ? collection_incarnation(c->before.value) : NULL,
+        .now = c->exists ? collection_incarnation(c->value) : NULL,
+    };
+}
+
 static enum err derive(void *arg, struct view *v, struct data_change *changes, size_t count,
                        struct error *e)
 {
     struct collections *x = arg;
-    enum err r = OK;
-    for (size_t i = 0; i < count && r == OK; i++) r = know_before(x, v, &changes[i], e);
-    if (r != OK) return r;
-    struct moved moved = find_moved(v->arena, changes, count);
+    struct held *held = arena_alloc(v->arena, count * sizeof *held);
+    for (size_t i = 0; i < count; i++) {
+        enum err r = know_before(x, v, &changes[i], e);
+        if (r != OK) return r;
+        held[i] = held_by(&changes[i]);
+    }
+    struct moved moved = find_moved(v->arena, held, count);
     for (size_t i = 0; i < count; i++) {
         const struct data_change *c = &changes[i];
-        const uint8_t *before = held_before(c);
-        const uint8_t *now = held_now(c);
+        const uint8_t *before = held[i].before;
+        const uint8_t *now = held[i].now;
         let_go_passed(v, c, now, &moved);
         if (is_same(before, now)) continue;
         if (before != NULL) let_go(v, c->key, before, &moved);
@@ -236,7 +241,7 @@ static enum err derive(void *arg, struct view *v, struct data_change *changes, s
         collection_own(v, c->key, now);
         if (fields_expire(c->value)) collection_fields_came(v, c->key);
     }
-    return r;
+    return OK;
 }
 
 static enum err fields_due(void *arg, struct view *v, struct slice key, struct due_parts *parts,
@@ -284,6 +289,7 @@ void collections_free(struct collections *x)
 {
     if (x == NULL) return;
     counted_indexes_free(x->indexes);
+    buf_fini(&x->scratch);
     bags_free(&x->owners);
     bags_free(&x->gone);
     mem_free(x);

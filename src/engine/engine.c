@@ -22,6 +22,7 @@ void engine_free(struct engine *g)
     if (!g->options.is_following) idem_fini(&g->idem);
     expiry_fini(&g->expiry);
     start_fini(&g->start);
+    buf_fini(&g->scratch);
     mem_free(g);
 }
 

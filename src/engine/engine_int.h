@@ -71,7 +71,8 @@ struct engine {
     struct start start;
     struct expiry expiry;
     struct idem idem;
-    bool had_large; /* a transaction that is not small, since it was last asked */
+    struct buf scratch; /* for the value that an operation computes; empty in between */
+    bool had_large;     /* a transaction that is not small, since it was last asked */
 };
 
 /* Runs the layers, commits, notifies the layers. The set's own mutations are there already. */

@@ -11,6 +11,8 @@
 #include "codec/pack.h"
 #include "engine/overlay.h"
 
+#define SCRATCH_KEEP_BYTES (64u << 10)
+
 struct evaluation {
     struct engine *engine;
     struct txn *txn;
@@ -117,29 +119,34 @@ static enum err eval_delete(struct evaluation *v, struct op *op, struct error *e
     return OK;
 }
 
+static enum err compute(struct evaluation *v, struct op *op, const struct slice *stored,
+                        struct buf *out, struct error *e)
+{
+    enum err r = OK;
+    if (op->kind == OP_EDIT) {
+        r = op->edit(op, stored, out, e);
+    } else if (op->kind == OP_ARITH) {
+        r = arith_apply(&op->arith, stored, out, e);
+    } else {
+        r = arith_join(op->value, stored, op->is_prepend, out, &op->count, e);
+    }
+    if (r == OK && out->is_failed) r = error_set(e, ERR_NOMEM, "no memory for the new value");
+    return r == OK ? check_size(v, buf_slice(out), e) : r;
+}
+
 static enum err eval_computed(struct evaluation *v, struct op *op, struct error *e)
 {
     struct entry old;
-    struct buf out;
+    struct buf *out = &v->engine->scratch;
     enum err r = see(v, op->key, &old, e);
     if (r != OK) return r;
-    const struct slice *stored = old.exists ? &old.value : NULL;
-    buf_init(&out);
-    if (op->kind == OP_EDIT) {
-        r = op->edit(op, stored, &out, e);
-    } else if (op->kind == OP_ARITH) {
-        r = arith_apply(&op->arith, stored, &out, e);
-    } else {
-        r = arith_join(op->value, stored, op->is_prepend, &out, &op->count, e);
-    }
-    if (r == OK && out.is_failed) r = error_set(e, ERR_NOMEM, "no memory for the new value");
-    if (r == OK) r = check_size(v, buf_slice(&out), e);
+    r = compute(v, op, old.exists ? &old.value : NULL, out, e);
     if (r == OK) {
         op->is_met = true;
-        op->result = arena_copy(v->txn->arena, buf_slice(&out));
+        op->result = arena_copy(v->txn->arena, buf_slice(out));
         write_value(v, op->key, op->result, old.exists ? old.expiry_ms : 0);
     }
-    buf_fini(&out);
+    buf_clear(out, SCRATCH_KEEP_BYTES);
     return r;
 }
 

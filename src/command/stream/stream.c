@@ -167,7 +167,7 @@ static enum err xadd_change(struct request *rq, struct view *v, void *arg)
 {
     struct xadd *a = arg;
     struct collection c;
-    struct buf fields;
+    struct buf *fields = rq->scratch;
     struct stream_id id = {0};
     a->added = STREAM_ID_LEAST;
     enum err r = stream_open(rq, v, a->key, &c);
@@ -175,14 +175,10 @@ static enum err xadd_change(struct request *rq, struct view *v, void *arg)
     r = choose_id(rq, a, v, &c.head.stream, &id);
     if (r != OK) return r;
     if (!c.exists) stream_make(&c);
-    buf_init(&fields);
-    stream_fields_write(a->fields.items, a->fields.count, &fields);
-    if (fields.is_failed) {
-        r = error_set(&rq->error, ERR_NOMEM, "no memory for an entry");
-    } else {
-        r = stream_add(&c, id, arena_copy(v->arena, buf_slice(&fields)), &rq->error);
-    }
-    buf_fini(&fields);
+    buf_clear(fields, SIZE_MAX);
+    stream_fields_write(a->fields.items, a->fields.count, fields);
+    if (fields->is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for an entry");
+    r = stream_add(&c, id, arena_copy(v->arena, buf_slice(fields)), &rq->error);
     if (r == OK && a->has_trim) r = stream_trim(&c, &a->trim, &a->removed, &rq->error);
     if (r != OK) return r;
     a->added = id;
