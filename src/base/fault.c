@@ -79,3 +79,13 @@ unsigned fault_read_delay_ms(void)
 {
     return __atomic_load_n(&host_mine->faults.read_delay_ms, __ATOMIC_RELAXED);
 }
+
+void fault_set_reads_wait(bool is_on)
+{
+    __atomic_store_n(&mine()->reads_wait, is_on, __ATOMIC_RELAXED);
+}
+
+bool fault_reads_wait(void)
+{
+    return __atomic_load_n(&host_mine->faults.reads_wait, __ATOMIC_RELAXED);
+}

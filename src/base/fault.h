@@ -26,6 +26,11 @@ unsigned fault_sync_delay_ms(void);
 void fault_set_read_delay_ms(unsigned delay_ms);
 unsigned fault_read_delay_ms(void);
 
+/* No read is refused for want of its page in the system's cache: which pages are there is not for a
+ * test to know. "vfs.nowait" refuses all the same. */
+void fault_set_reads_wait(bool is_on);
+bool fault_reads_wait(void);
+
 static inline bool fault_hit(const char *name)
 {
     int is_armed = __atomic_load_n(&host_mine->faults.is_armed, __ATOMIC_RELAXED);

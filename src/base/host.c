@@ -55,6 +55,7 @@ void host_inherit(struct host *h, const struct host *from)
     h->faults.is_armed = from->faults.is_armed;
     h->faults.sync_delay_ms = from->faults.sync_delay_ms;
     h->faults.read_delay_ms = from->faults.read_delay_ms;
+    h->faults.reads_wait = from->faults.reads_wait;
 }
 
 struct host *host_use(struct host *h)

@@ -38,6 +38,7 @@ struct faults {
     bool is_sticky;
     bool was_hit;
     unsigned sync_delay_ms, read_delay_ms; /* atomic */
+    bool reads_wait;                       /* atomic */
 };
 
 /* base/machine.h */

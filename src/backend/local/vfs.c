@@ -102,7 +102,7 @@ static bool read_nowait(int fd, void *out, int len, sqlite3_int64 offset, bool *
 {
     struct iovec part = {.iov_base = out, .iov_len = (size_t)len};
     *is_refused = fault_hit("vfs.nowait");
-    if (*is_refused) return false;
+    if (*is_refused || fault_reads_wait()) return false;
     ssize_t n = preadv2(fd, &part, 1, offset, RWF_NOWAIT);
     if (n == len) return true;
     if (n < 0) {

@@ -48,6 +48,7 @@ static void rig_ready(struct waiter *w)
 void rig_init(struct rig *r)
 {
     log_set_level(LOG_LEVEL_NOTHING);
+    fault_set_reads_wait(true);
     *r = (struct rig){.waiter.ready = rig_ready};
     snprintf(r->dir, sizeof r->dir, "/tmp/test_local.XXXXXX");
     assert_non_null(mkdtemp(r->dir));
@@ -76,6 +77,7 @@ void rig_fini(struct rig *r)
     rig_abandon(r);
     clock_set_fake_ms(0);
     fault_arm("", 0, false);
+    fault_set_reads_wait(false);
     sem_destroy(&r->wakes);
     snprintf(command, sizeof command, "rm -rf '%s'", r->dir);
     assert_int_equal(system(command), 0);

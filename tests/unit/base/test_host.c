@@ -66,14 +66,17 @@ static void a_host_begins_with_the_clock_and_the_faults_of_another(void **state)
     clock_set_fake_ms(NOW_MS);
     fault_arm("one.", 2, false);
     fault_set_read_delay_ms(3);
+    fault_set_reads_wait(true);
     host_init(&a);
     host_inherit(&a, before);
     clock_set_fake_ms(0);
     fault_arm("", 0, false);
     fault_set_read_delay_ms(0);
+    fault_set_reads_wait(false);
     (void)host_use(&a);
     assert_int_equal(clock_wall_ms(), NOW_MS);
     assert_int_equal(fault_read_delay_ms(), 3);
+    assert_true(fault_reads_wait());
     assert_false(fault_hit("one."));
     assert_true(fault_hit("one."));
     (void)host_use(before);
