@@ -10,7 +10,8 @@ export * from "../steps.mjs";
 export const port = Number(process.argv[2]);
 
 export function ioredis(more = {}) {
-  const client = new Redis({ host: "127.0.0.1", port, retryStrategy: () => 20, ...more });
+  const retry = { retryStrategy: () => 20, maxRetriesPerRequest: null }; // however long a start takes
+  const client = new Redis({ host: "127.0.0.1", port, ...retry, ...more });
   client.on("error", () => {});
   return client;
 }
