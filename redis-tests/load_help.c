@@ -217,6 +217,17 @@ long long load_info(redisContext *c, const char *field)
     return n;
 }
 
+double load_cpu_s(redisContext *c)
+{
+    double user = 0;
+    redisReply *r = ask_reply(c, "INFO cpu");
+    const char *at = r->type == REDIS_REPLY_STRING ? strstr(r->str, "used_cpu_user:") : NULL;
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "used_cpu_user:%lf", &user), 1);
+    freeReplyObject(r);
+    return user;
+}
+
 void load_wait_info(redisContext *c, const char *field, long long wanted)
 {
     long until = testserver_now_ms() + WAIT_MS;

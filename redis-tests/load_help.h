@@ -58,6 +58,9 @@ void load_use_disk(void);
 uint64_t load_version(const redisReply *r);
 /* The number of a field of INFO; fails the test when there is none. */
 long long load_info(redisContext *c, const char *field);
+/* Seconds of processor time that the server has used, the system's aside: what a busy machine does not
+ * change. */
+double load_cpu_s(redisContext *c);
 /* Waits until it is `wanted`, four minutes at most. */
 void load_wait_info(redisContext *c, const char *field, long long wanted);
 /* The sum of these figures of a queue ("ready leased") as they are at one moment: a message moves

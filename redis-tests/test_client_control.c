@@ -209,7 +209,7 @@ static void a_pause_ends_by_itself(void **state)
     expect(c, "+OK", "SET a 1");
     long took_ms = testserver_now_ms() - before_ms;
     assert_true(took_ms >= 195);
-    assert_true(took_ms < 5000);
+    assert_true(took_ms < 20000);
     expect(e, "+OK", "CLIENT PAUSE 0");
     expect(c, "+OK", "SET a 1");
 }

@@ -16,15 +16,27 @@ if ! command -v redis-cli >/dev/null; then
     exit 0
 fi
 
-# $lines, $wanted: pastes them on one connection. What listens is stopped when it has said that it does.
+# What listens does so for ever: it is stopped when the answer is there.
+listen() { # what is typed
+    local tries
+    timeout 60 stdbuf -oL redis-cli -p "$port" --no-raw <<<"$1" >"$scratch/answer" 2>&1 &
+    for ((tries = 0; tries < 1000; tries++)); do
+        like "$wanted" && break
+        sleep 0.02
+    done
+    kill $!
+    wait $! 2>/dev/null
+}
+
+# $lines, $wanted: pastes them on one connection.
 paste_lines() {
     local text=$lines
     [ -n "$lines" ] || return 0
     fill_in
     case $text in
-    *SUBSCRIBE* | MONITOR*) timeout 0.5 stdbuf -oL redis-cli -p "$port" --no-raw <<<"$text" ;;
-    *) timeout 60 redis-cli -p "$port" --no-raw <<<"$text" ;;
-    esac >"$scratch/answer" 2>&1
+    *SUBSCRIBE* | MONITOR*) listen "$text" ;;
+    *) timeout 60 redis-cli -p "$port" --no-raw <<<"$text" >"$scratch/answer" 2>&1 ;;
+    esac
     remember "$text"
     like "$wanted" && return
     echo "$text"

@@ -218,13 +218,21 @@ static void an_acknowledgement_waits_for_the_sync(void **state)
     long begin_ms = testserver_now_ms();
     expect(w, "@", "KV.SET ['a'] 1");
     assert_true(testserver_now_ms() - begin_ms >= 790);
-    begin_ms = testserver_now_ms();
-    say(w, "KV.SET ['a'] 2");
     void *ignored = NULL;
-    int is_sent = 0;
-    while (!is_sent) assert_int_equal(redisBufferWrite(w, &is_sent), REDIS_OK);
-    expect(r, "+PONG", "PING");
-    assert_true(testserver_now_ms() - begin_ms < 790);
+    bool is_quick = false;
+    for (int i = 0; i < 20 && !is_quick;
+         i++) { /* on a busy machine it may take that long by chance */
+        int is_sent = 0;
+        if (i > 0) assert_int_equal(redisGetReply(w, &ignored), REDIS_OK);
+        freeReplyObject(ignored);
+        ignored = NULL;
+        begin_ms = testserver_now_ms();
+        say(w, "KV.SET ['a'] 2");
+        while (!is_sent) assert_int_equal(redisBufferWrite(w, &is_sent), REDIS_OK);
+        expect(r, "+PONG", "PING");
+        is_quick = testserver_now_ms() - begin_ms < 790;
+    }
+    assert_true(is_quick);
     /* Who reads what is not yet on disk waits for the disk as well. */
     while (strcmp(ask(r, "KV.GET ['a']"), "2") != 0) testserver_pause();
     assert_true(testserver_now_ms() - begin_ms >= 790);

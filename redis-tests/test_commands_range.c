@@ -10,6 +10,7 @@
 
 #include "client.h"
 #include "group.h"
+#include "load_help.h"
 
 #define MANY 5000
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -354,10 +355,10 @@ static void delrange_gets_past_many_dead_entries(void **state)
     put_many();
     expect(c, "+OK", "FLUSHDB");
     expect(c, "@", "KV.SET ['n'] 1");
-    long begin_ms = testserver_now_ms();
+    double before_s = load_cpu_s(c);
     expect(c, ":0", "KV.DELRANGE PREFIX ['m']");
     expect(c, ":1", "KV.DELRANGE ALL");
-    assert_true(testserver_now_ms() - begin_ms < 2000);
+    assert_true(load_cpu_s(c) - before_s < 2);
 }
 
 static void a_filter_is_never_ignored(void **state)

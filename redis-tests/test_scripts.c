@@ -35,6 +35,7 @@ static int leave(void **state)
 
 /* A script that takes far longer than a turn of the loop. */
 #define SPIN "local n = 0 for i = 1, 3000000 do n = n + 1 end "
+#define LIMIT_MS 60000 /* what has not happened by then never will */
 #define FOR_EVER "while true do end "
 
 /* Sends it, and does not wait. */
@@ -331,7 +332,7 @@ static void a_script_is_killed_with_all_that_it_did(void **state)
     begin_script(c, "redis.call('set', 'x', 1) " FOR_EVER);
     long begin = testserver_now_ms();
     while (strcmp(ask(d, "SCRIPT KILL"), "+OK") != 0) {
-        assert_true(testserver_now_ms() - begin < 10000);
+        assert_true(testserver_now_ms() - begin < LIMIT_MS);
         testserver_pause();
     }
     expect_next(c, "-ERR Script killed by user with SCRIPT KILL*");
@@ -340,7 +341,7 @@ static void a_script_is_killed_with_all_that_it_did(void **state)
     begin_script(c, "while true do pcall(function() while true do end end) end");
     begin = testserver_now_ms();
     while (strcmp(ask(d, "SCRIPT KILL"), "+OK") != 0) {
-        assert_true(testserver_now_ms() - begin < 10000);
+        assert_true(testserver_now_ms() - begin < LIMIT_MS);
         testserver_pause();
     }
     expect_next(c, "-ERR Script killed by user*");
@@ -419,7 +420,7 @@ static void wait_for_run(bool runs)
 {
     long begin = testserver_now_ms();
     while ((strstr(ask(d, "FUNCTION STATS"), "running_script (nil)") == NULL) != runs) {
-        assert_true(testserver_now_ms() - begin < 10000);
+        assert_true(testserver_now_ms() - begin < LIMIT_MS);
         testserver_pause();
     }
 }
@@ -687,7 +688,7 @@ static void lines_of_scripts_are_limited(void **state)
     assert_false(testserver_has_logged(server, "script: flood 1000"));
     long begin = testserver_now_ms();
     while (!testserver_has_logged(server, "lines of redis.log were left out")) {
-        assert_true(testserver_now_ms() - begin < 20000);
+        assert_true(testserver_now_ms() - begin < LIMIT_MS);
         testserver_pause();
     }
 }
@@ -888,7 +889,7 @@ static void a_function_is_killed(void **state)
     }
     long begin = testserver_now_ms();
     while (strcmp(ask(d, "FUNCTION KILL"), "+OK") != 0) {
-        assert_true(testserver_now_ms() - begin < 10000);
+        assert_true(testserver_now_ms() - begin < LIMIT_MS);
         testserver_pause();
     }
     expect_next(c, "-ERR Script killed by user with FUNCTION KILL*");
