@@ -148,6 +148,9 @@ void load_block(redisContext *c, redisContext *asking, const char *command)
     long long before = load_info(asking, "blocked_clients");
     load_send(c, command);
     load_wait_info(asking, "blocked_clients", before + 1);
+    /* It may have waited for a leader that could not answer. A read waits for that too. */
+    freeReplyObject(ask_reply(asking, "EXISTS a"));
+    load_wait_info(asking, "blocked_clients", before + 1);
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */

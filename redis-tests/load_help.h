@@ -43,7 +43,8 @@ bool load_is_readable(const redisContext *c, int limit_ms);
 void load_flush(redisContext *c);
 /* say() and load_flush. */
 void load_send(redisContext *c, const char *command);
-/* load_send, and waits until one more client is blocked, as `asking` is told. */
+/* load_send, and waits until one more client is blocked, as `asking` is told, by the command itself:
+ * not for want of a leader that may answer. */
 void load_block(redisContext *c, redisContext *asking, const char *command);
 
 /* Seeds, and prints the seed. */

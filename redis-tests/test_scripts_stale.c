@@ -108,8 +108,11 @@ static void the_last_try_holds_what_others_write(void **state)
     begin(c, READER);
     spoil_until_exclusive(1);
     assert_int_equal(load_info(e, "scripts_stale"), stale + 2);
-    load_block(w, e, "EVAL return(redis.call('incr','busy')) 0");
-    load_block(also, e, "RPUSH list 1");
+    long long before = load_info(e, "blocked_clients");
+    load_send(w, "EVAL return(redis.call('incr','busy')) 0");
+    load_wait_info(e, "blocked_clients", before + 1);
+    load_send(also, "RPUSH list 1");
+    load_wait_info(e, "blocked_clients", before + 2);
     /* Reads, messages and other databases are not held. */
     char busy[32]; /* what waits asks so often that the text of a reply goes meanwhile */
     snprintf(busy, sizeof busy, "%s", ask(r, "GET busy"));
