@@ -70,12 +70,36 @@ static void every_command_is_found_in_any_case_and_nothing_else_is(void **state)
     assert_null(command_find(slice_of("get\0", 4)));
 }
 
+/* Each byte of each name becomes each other byte: it is found only if that is the same letter, or
+ * makes the name of another command. */
+static void a_name_with_one_other_byte_is_another_name(void **state)
+{
+    for (size_t i = 0; i < command_count(); i++) {
+        char name[64];
+        size_t len = strlen(command_table[i]->name);
+        for (size_t at = 0; at < len; at++) {
+            for (int c = 0; c < 256; c++) {
+                memcpy(name, command_table[i]->name, len);
+                name[at] = (char)c;
+                const struct command *found = command_find(slice_of(name, len));
+                if (found == NULL) {
+                    assert_false(is_name(name, len));
+                    continue;
+                }
+                assert_int_equal(strlen(found->name), len);
+                assert_int_equal(strncasecmp(found->name, name, len), 0);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_command_is_complete),
         cmocka_unit_test(the_table_is_sorted_by_name),
         cmocka_unit_test(every_command_is_found_in_any_case_and_nothing_else_is),
+        cmocka_unit_test(a_name_with_one_other_byte_is_another_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
