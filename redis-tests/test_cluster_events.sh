@@ -68,7 +68,7 @@ all_told() {
 }
 
 for n in 1 2 3; do port_take "nodes_port[$n]" && port_take "nodes_http[$n]"; done
-nodes_options=(--lease 1000 --requirepass secret-token-123)
+nodes_options=(--lease 3000 --requirepass secret-token-123)
 nodes_start || { not_ok "three nodes on three PostgreSQL"; finish; }
 nodes_leader
 urls=() names=(events)

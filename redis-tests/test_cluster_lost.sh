@@ -59,7 +59,7 @@ lose() {
 
 more() { acknowledged=$(($(add 201 400) + acknowledged)); }
 
-nodes_options=(--lease 1000 --enable-debug-command yes)
+nodes_options=(--lease 3000 --leader-wait 20000 --enable-debug-command yes)
 nodes_start || { not_ok "three nodes on three PostgreSQL"; finish; }
 acknowledged=$(add 1 200)
 same "transactions are acknowledged" 200 "$acknowledged"
