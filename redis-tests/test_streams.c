@@ -624,6 +624,29 @@ static void a_group_is_set_to_either_end(void **state)
     expect(c, "-ERR Invalid stream ID *", "XGROUP CREATE s h +");
 }
 
+/* The bytes of its fields are written before its size is looked at. */
+static void a_refused_entry_leaves_no_memory_behind(void **state)
+{
+    enum { BYTES = 20 << 20, LEFT = 4 << 20 };
+    char *value = calloc(1, BYTES);
+    const char *words[] = {"XADD", "s", "*", "f", value};
+    const size_t sizes[] = {4, 1, 1, 1, BYTES};
+    (void)state;
+    long long before = load_info(d, "used_memory");
+    redisReply *r = redisCommandArgv(c, 5, words, sizes);
+    assert_non_null(r);
+    assert_int_equal(r->type, REDIS_REPLY_ERROR);
+    assert_true(text_fits(r->str, "LIMIT *"));
+    freeReplyObject(r);
+    free(value);
+    expect(c, "+PONG", "PING"); /* its buffer goes back */
+    long until = testserver_now_ms() + 60000;
+    while (load_info(d, "used_memory") > before + LEFT) {
+        assert_true(testserver_now_ms() < until);
+        testserver_pause();
+    }
+}
+
 static void what_a_stream_cannot_do_is_said(void **state)
 {
     (void)state;
@@ -674,6 +697,7 @@ int main(void)
         TEST(wrong_words_are_named),
         TEST(a_group_is_set_to_either_end),
         TEST(what_a_stream_cannot_do_is_said),
+        TEST(a_refused_entry_leaves_no_memory_behind),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

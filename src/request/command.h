@@ -37,7 +37,7 @@ struct request {
     bool words_are_wrong; /* they did not bind when permission was asked: nothing is run */
     void *bound;          /* the others, as the command's arguments say (bind.h); NULL = not yet */
     struct arena *arena;  /* until the reply is written */
-    struct buf *scratch;  /* cleared by the function that uses it */
+    struct buf *scratch;  /* cleared by the function that uses it, and when the command is over */
     struct resp_writer *w;
     struct waiter *waiter;
     uint64_t depends;

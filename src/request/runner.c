@@ -5,6 +5,8 @@
 #include "base/machine.h"
 #include "request/observe.h"
 
+#define SCRATCH_KEEP_BYTES (1u << 20) /* what a larger argument or entry took goes back */
+
 /* From free to running and back is not traced: each command does it. */
 static const struct machine runner_machine = {
     .name = "runner",
@@ -74,6 +76,7 @@ enum err runner_over(struct runner *r, struct request *rq, enum err result)
 {
     INVARIANT(r->state == RUNNER_RUNNING);
     arena_reset(rq->arena);
+    buf_clear(rq->scratch, SCRATCH_KEEP_BYTES);
     if (result == ERR_WAIT) {
         int64_t *since = &r->client->run.reads_since_us;
         bool reads = rq->command != NULL && (rq->command->flags & CMD_READ) != 0;
