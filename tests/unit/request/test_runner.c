@@ -13,6 +13,7 @@ static struct client client;
 static struct runner runner;
 static struct waiter_list list;
 static struct arena arena;
+static struct buf scratch;
 static struct request rq;
 static int woken;
 static bool was_parked_when_woken;
@@ -27,8 +28,9 @@ static int enter(void **state)
 {
     env = (struct env){0};
     client = (struct client){0};
-    rq = (struct request){.arena = &arena};
+    rq = (struct request){.arena = &arena, .scratch = &scratch};
     arena_init(&arena, 256);
+    buf_init(&scratch);
     waiter_list_init(&list);
     runner_init(&runner, &env, &client, on_ready);
     woken = 0;
@@ -38,6 +40,7 @@ static int enter(void **state)
 static int leave(void **state)
 {
     arena_fini(&arena);
+    buf_fini(&scratch);
     return 0;
 }
 
@@ -58,6 +61,24 @@ static void a_command_with_a_reply_leaves_it_free(void **state)
     assert_int_equal(runner_over(&runner, &rq, ERR_SYNTAX), OK); /* an error is a reply */
     is(RUNNER_FREE);
     assert_int_equal(woken, 0);
+}
+
+static void large_scratch_memory_goes_back_and_small_stays(void **state)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        runner_begin(&runner, &rq);
+        assert_non_null(buf_reserve(&scratch, 4 << 20));
+        if (waits) waiter_add(&list, rq.waiter);
+        assert_int_equal(runner_over(&runner, &rq, waits ? ERR_WAIT : OK), waits ? ERR_WAIT : OK);
+        assert_int_equal(scratch.cap, 0);
+    }
+    waiter_wake_all(&list);
+    runner_begin(&runner, &rq);
+    buf_append_str(&scratch, "a");
+    size_t cap = scratch.cap;
+    assert_int_equal(runner_over(&runner, &rq, OK), OK);
+    assert_int_equal(scratch.cap, cap);
+    assert_int_equal(scratch.len, 0);
 }
 
 static void a_command_that_waits_is_parked_until_it_is_woken(void **state)
@@ -112,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, enter, leave)
         T(a_command_with_a_reply_leaves_it_free),
+        T(large_scratch_memory_goes_back_and_small_stays),
         T(a_command_that_waits_is_parked_until_it_is_woken),
         T(one_that_was_woken_while_it_ran_is_not_lost),
         T(its_owner_may_wait_for_something_else),
