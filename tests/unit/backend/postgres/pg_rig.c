@@ -19,7 +19,7 @@ static enum err lead(struct pg_rig *p, struct error *e)
                              .name = "test",
                              .address = "",
                              .lease_ms = lease_ms,
-                             .call_ms = 10000,
+                             .call_ms = 60000,
                              .durability = p->is_quorum ? TERM_QUORUM : TERM_PROVIDER};
     enum err r = term_open(&o, &p->term, e);
     for (int i = 0; r == OK && i < TRIES; i++) {

@@ -23,7 +23,7 @@ struct term *term_node_at(const char *url, int64_t id, const char *name)
                                                   .name = name,
                                                   .address = "127.0.0.1:1",
                                                   .lease_ms = LEASE_MS,
-                                                  .call_ms = 2000,
+                                                  .call_ms = 60000,
                                                   .durability = TERM_PROVIDER},
                            &t, &e);
     if (r != OK) fail_msg("%s", e.text);

@@ -170,7 +170,7 @@ static void a_clean_stop_hands_over_before_all_is_applied(void **state)
     (void)rig_set(&r, key_of(0, "0"), slice_str("old"));
     rig_apply(&r);
     (void)by_hand("CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
-                  "PERFORM pg_sleep(30); RETURN NEW; END$$");
+                  "PERFORM pg_sleep(120); RETURN NEW; END$$");
     (void)by_hand("CREATE TRIGGER waits BEFORE INSERT OR UPDATE ON tupled_entry FOR EACH ROW "
                   "EXECUTE FUNCTION wait()");
     for (int i = 0; i < 100; i++) (void)rig_set(&r, key_of(0, "%d", i), slice_str("new"));
@@ -180,7 +180,7 @@ static void a_clean_stop_hands_over_before_all_is_applied(void **state)
     for (int i = 100; i < 200; i++) (void)rig_set(&r, key_of(0, "%d", i), slice_str("new"));
     int64_t begin_us = clock_mono_us();
     rig_close(&r);
-    assert_true(clock_mono_us() - begin_us < 8000000); /* a statement may take 10 s */
+    assert_true(clock_mono_us() - begin_us < 40000000); /* a statement may take 60 s */
     (void)by_hand("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = "
                   "'PgSleep'");
     rig_open(&r);

