@@ -511,6 +511,11 @@ static void what_libraries_take_counts_as_memory(void **state)
                   "return #cjson.encode(t) + 999");
     eval("-ERR*excessively sparse*", "return cjson.encode({[1e9] = 1})");
     eval("{'50':2}", "cjson.encode_sparse_array(true) return cjson.encode({[50] = 2})");
+    /* A setting is the script's own. */
+    eval("-ERR*excessive nesting (2)*", "cjson.encode_max_depth(1) return cjson.encode({{}})");
+    eval("[[1]]", "return cjson.encode({{1}})");
+    eval("-ERR*too many nested*(2)*", "cjson.decode_max_depth(1) return cjson.decode('[[]]')");
+    eval(":1", "return cjson.decode('[[1]]')[1][1]");
 }
 
 static void the_server_stops_while_a_script_runs(void **state)

@@ -19,9 +19,9 @@ static const char *const string_names[] = {"byte",    "char", "format", "len", "
 static const char *const coroutine_names[] = {"create", "resume", "running", "status",
                                               "wrap",   "yield",  NULL};
 static const char *const math_names[] = {
-    "abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh", "deg", "exp",
-    "floor", "fmod", "frexp", "huge", "ldexp", "log",  "log10", "max",  "min", "modf",
-    "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh", NULL};
+    "abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh", "deg",  "exp",
+    "floor", "fmod", "frexp", "huge", "ldexp", "log",  "log10", "max",  "min",  "mod",
+    "modf",  "pi",   "pow",   "rad",  "sin",   "sinh", "sqrt",  "tan",  "tanh", NULL};
 /* Copies names of the table at `from` into the one on top. */
 static void copy_names(lua_State *lua, int from, const char *const *names)
 {

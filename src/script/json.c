@@ -18,13 +18,16 @@
 #include <lua5.1/lua-cjson.h>
 
 static const char *const names[] = {"encode", "null", "_NAME", "_VERSION", NULL};
-/* They change how all scripts encode: a script that calls one has the state for itself. Depths are
- * not among them: what is nested is read and written by functions in C that call themselves. */
+/* They change how all scripts encode: a script that calls one has the state for itself. */
 static const char *const settings[] = {"encode_sparse_array",    "encode_number_precision",
                                        "encode_invalid_numbers", "decode_invalid_numbers",
                                        "encode_keep_buffer",     NULL};
+static const char *const depth_settings[] = {"encode_max_depth", "decode_max_depth", NULL};
 
+/* The depth before a script sets one, and the greatest that it may set: what is nested is read and
+ * written by functions in C that call themselves. */
 #define DEPTH_MAX 1000
+#define DEPTH_TEXT "expected integer between 1 and 1000"
 /* What is around a value: a comma or a colon, brackets or quotes. */
 #define AROUND_BYTES 3
 #define NUMBER_BYTES 27
@@ -143,13 +146,22 @@ static int json_setting(lua_State *lua)
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
 }
 
+static int json_depth_setting(lua_State *lua)
+{
+    if (lua_gettop(lua) == 1 && lua_isnumber(lua, 1)) {
+        lua_Number depth = lua_tonumber(lua, 1);
+        luaL_argcheck(lua, depth >= 1 && depth <= DEPTH_MAX, 1, DEPTH_TEXT);
+    }
+    return json_setting(lua);
+}
+
 /* The library is on top, cjson's own below it. */
-static void put_setting(lua_State *lua, const char *name)
+static void put_setting(lua_State *lua, const char *name, lua_CFunction call)
 {
     lua_getfield(lua, -2, name);
     if (lua_getupvalue(lua, -1, 1) == NULL) lua_pushnil(lua);
     lua_insert(lua, -2);
-    lua_pushcclosure(lua, json_setting, 2);
+    lua_pushcclosure(lua, call, 2);
     lua_setfield(lua, -2, name);
 }
 
@@ -164,13 +176,17 @@ void json_library(lua_State *lua)
         lua_getfield(lua, own, *n);
         lua_setfield(lua, -2, *n);
     }
-    for (const char *const *n = settings; *n != NULL; n++) put_setting(lua, *n);
+    for (const char *const *n = settings; *n != NULL; n++) put_setting(lua, *n, json_setting);
+    for (const char *const *n = depth_settings; *n != NULL; n++) {
+        put_setting(lua, *n, json_depth_setting);
+    }
     lua_getfield(lua, own, "encode");
     lua_getfield(lua, own, "encode_sparse_array");
     lua_pushcclosure(lua, json_encode, 2);
     lua_setfield(lua, -2, "encode");
     lua_getfield(lua, own, "decode_invalid_numbers");
-    lua_pushcclosure(lua, json_decode, 1);
+    lua_getfield(lua, own, "decode_max_depth");
+    lua_pushcclosure(lua, json_decode, 2);
     lua_setfield(lua, -2, "decode");
     /* Its buffer is not kept from one script to the next. */
     lua_getfield(lua, own, "encode_keep_buffer");

@@ -12,7 +12,6 @@
 #include "codec/utf8.h"
 #include "script/sandbox_int.h"
 
-#define DEPTH_MAX 1000
 /* The stack: the text, then the buffer for strings with escapes, nil before the first one. */
 #define SCRATCH_INDEX 2
 
@@ -46,6 +45,7 @@ struct decoder {
     size_t len;
     bool takes_all_numbers;
     int depth;
+    int depth_max;
     /* of the token read last */
     enum token token;
     size_t token_at;
@@ -242,7 +242,7 @@ static void fail(const struct decoder *d, const char *wanted)
 /* Behind the bracket. */
 static void go_down(struct decoder *d)
 {
-    if (++d->depth > DEPTH_MAX || !lua_checkstack(d->lua, 4)) {
+    if (++d->depth > d->depth_max || !lua_checkstack(d->lua, 4)) {
         luaL_error(d->lua, "Found too many nested data structures (%d) at character %d", d->depth,
                    (int)(d->at - d->text));
     }
@@ -329,6 +329,9 @@ int json_decode(lua_State *lua)
     lua_pushvalue(lua, lua_upvalueindex(1));
     lua_call(lua, 0, 1);
     d.takes_all_numbers = lua_toboolean(lua, -1);
+    lua_pushvalue(lua, lua_upvalueindex(2));
+    lua_call(lua, 0, 1);
+    d.depth_max = (int)lua_tointeger(lua, -1);
     lua_settop(lua, 1);
     lua_pushnil(lua);
     next_token(&d);

@@ -104,7 +104,7 @@ void sort_function(lua_State *lua);   /* sort.c: sort */
 void math_functions(lua_State *lua);  /* globals.c */
 /* A new table, on top. */
 void json_library(lua_State *lua);
-/* json_decode.c. Upvalue: cjson's decode_invalid_numbers. */
+/* json_decode.c. Upvalues: cjson's decode_invalid_numbers, its decode_max_depth. */
 int json_decode(lua_State *lua);
 void struct_library(lua_State *lua);
 void msgpack_library(lua_State *lua);

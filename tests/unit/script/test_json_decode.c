@@ -217,6 +217,21 @@ static void it_has_one_argument(void **state)
     script_fails(*state, "cjson.decode('[\\0')", "does not support UTF-16 or UTF-32");
 }
 
+static void a_script_sets_how_deep_it_reads(void **state)
+{
+    script_is(*state, "cjson.decode_max_depth()", "1000");
+    script_is(*state, "cjson.decode_max_depth(2) .. #cjson.decode('[[1]]')", "21");
+    script_fails(*state, "cjson.decode_max_depth(2) and cjson.decode('[[[1]]]')",
+                 "Found too many nested data structures (3) at character 3");
+    script_fails(*state, "cjson.decode_max_depth(1001)", "expected integer between 1 and 1000");
+    script_fails(*state, "cjson.decode_max_depth(0)", "expected integer between 1 and 1000");
+    script_fails(*state, "cjson.decode_max_depth({})", "number expected, got table");
+    script_is(*state, "cjson.encode_max_depth(2) .. cjson.encode({{1}})", "2[[1]]");
+    script_fails(*state, "cjson.encode_max_depth(2) and cjson.encode({{{1}}})",
+                 "Cannot serialise, excessive nesting (3)");
+    script_fails(*state, "cjson.encode_max_depth(1e9)", "expected integer between 1 and 1000");
+}
+
 /* ---- its end ---- */
 
 static void a_long_text_is_asked_about(void **state)
@@ -246,6 +261,8 @@ int main(void)
                                         scripts_leave),
         cmocka_unit_test_setup_teardown(what_is_nested_has_a_bound, scripts_enter, scripts_leave),
         cmocka_unit_test_setup_teardown(it_has_one_argument, scripts_enter, scripts_leave),
+        cmocka_unit_test_setup_teardown(a_script_sets_how_deep_it_reads, scripts_enter,
+                                        scripts_leave),
         cmocka_unit_test_setup_teardown(a_long_text_is_asked_about, scripts_enter, scripts_leave),
         cmocka_unit_test_setup_teardown(it_takes_no_more_memory_than_there_is, scripts_enter,
                                         scripts_leave),
