@@ -281,6 +281,22 @@ static void wait_answers_zero_when_its_time_is_over(void **state)
     expect(c, "-ERR value is not an integer or out of range*", "WAIT x 1");
 }
 
+static void waitaof_says_that_writes_are_on_disk(void **state)
+{
+    expect(c, "[:1 :0]", "WAITAOF 1 0 0");
+    expect(c, "[:1 :0]", "WAITAOF 0 0 0");
+    long before_ms = testserver_now_ms();
+    expect(c, "[:1 :0]", "WAITAOF 1 1 100");
+    assert_true(testserver_now_ms() - before_ms >= 95);
+    expect(c, "-ERR numlocal must be 0 or 1", "WAITAOF 2 0 0");
+    expect(c, "-ERR timeout is negative", "WAITAOF 1 0 -1");
+    expect(c, "-ERR wrong number of arguments for 'waitaof' command*", "WAITAOF 1 0");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "SET a 1");
+    expect(c, "+QUEUED", "WAITAOF 1 5 0");
+    expect(c, "[+OK [:1 :0]]", "EXEC");
+}
+
 static void a_wait_longer_than_the_clock_goes_is_refused(void **state)
 {
     expect(c, "-ERR timeout is out of range", "WAIT 1 9223372036854775807");
@@ -384,6 +400,7 @@ int main(void)
         TEST(clients_that_go_away_while_paused_are_forgotten),
         TEST(a_blocked_client_that_goes_away_is_forgotten),
         TEST(wait_answers_zero_when_its_time_is_over),
+        TEST(waitaof_says_that_writes_are_on_disk),
         TEST(a_wait_longer_than_the_clock_goes_is_refused),
         TEST(unblock_ends_a_wait),
         TEST(a_paused_client_is_not_blocked),

@@ -498,6 +498,7 @@ static const char *const without_subjects[] = {
     "unsubscribe",
     "unwatch",
     "wait",
+    "waitaof",
 };
 
 /* What the rows find. */

@@ -210,31 +210,52 @@ int64_t client_block_due_ms(const struct env *env)
     return left_ms > 0 ? left_ms : 0;
 }
 
-/* ---- WAIT ---- */
+/* ---- WAIT, WAITAOF ---- */
 
 /* The connection's own writes are on disk by then: no reply overtakes them. With several nodes,
  * that is on so many standbys of PostgreSQL as each commit waits for. Without there is nothing to
  * replicate to: the answer is 0, when the time is over, as Redis gives it. */
 struct wait {
-    int64_t replicas, timeout_ms;
+    int64_t local, replicas, timeout_ms;
 };
 ARGUMENTS(wait_arguments, struct wait, "numreplicas timeout",
           ARG_INTEGER(struct wait, replicas, "numreplicas", 0, INT32_MAX, 0),
           ARG_TIMEOUT(struct wait, timeout_ms, "timeout"));
+ARGUMENTS(waitaof_arguments, struct wait, "numlocal numreplicas timeout",
+          ARG_INTEGER_OR(struct wait, local, "numlocal", 0, 1, 0, "numlocal must be 0 or 1"),
+          ARG_INTEGER(struct wait, replicas, "numreplicas", 0, INT32_MAX, 0),
+          ARG_TIMEOUT(struct wait, timeout_ms, "timeout"));
 
-static enum err wait_run(struct request *rq)
+/* OK: that is the end of waiting, and `there` standbys have the writes. */
+static enum err wait_for_standbys(struct request *rq, int64_t *there)
 {
     const struct wait *a = rq->bound;
     const struct nodes_known *nodes = rq->env->node.known;
-    int64_t there = nodes != NULL ? nodes->quorum : 0;
     enum block_end end = client_block_end(rq->client);
+    *there = nodes != NULL ? nodes->quorum : 0;
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
-    if (a->replicas > there && end == BLOCK_GOES_ON && rq->overlay == NULL) {
-        waiter_add(&rq->env->blocked.waiters, rq->waiter);
-        return client_block(rq, a->timeout_ms);
-    }
+    if (a->replicas <= *there || end != BLOCK_GOES_ON || rq->overlay != NULL) return OK;
+    waiter_add(&rq->env->blocked.waiters, rq->waiter);
+    return client_block(rq, a->timeout_ms);
+}
+
+static enum err wait_run(struct request *rq)
+{
+    int64_t there;
+    enum err r = wait_for_standbys(rq, &there);
+    if (r == OK) resp_int(rq->w, there);
+    return r;
+}
+
+static enum err waitaof_run(struct request *rq)
+{
+    int64_t there;
+    enum err r = wait_for_standbys(rq, &there);
+    if (r != OK) return r;
+    resp_array(rq->w, 2);
+    resp_int(rq->w, 1);
     resp_int(rq->w, there);
     return OK;
 }
@@ -246,4 +267,13 @@ const struct command cmd_wait = {
     .summary = "On how many standbys of PostgreSQL the writes are; without: 0, in the end.",
     .arguments = &wait_arguments,
     .run = wait_run,
+};
+
+const struct command cmd_waitaof = {
+    .name = "waitaof",
+    .flags = CMD_CONNECTION | CMD_UNBOUNDED,
+    .group = "generic",
+    .summary = "1: this connection's writes are on disk; and the answer of WAIT.",
+    .arguments = &waitaof_arguments,
+    .run = waitaof_run,
 };

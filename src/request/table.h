@@ -259,6 +259,7 @@
     X(cmd_unsubscribe)                                                                             \
     X(cmd_unwatch)                                                                                 \
     X(cmd_wait)                                                                                    \
+    X(cmd_waitaof)                                                                                 \
     X(cmd_watch)                                                                                   \
     X(cmd_xack)                                                                                    \
     X(cmd_xackdel)                                                                                 \

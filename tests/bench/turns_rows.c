@@ -465,7 +465,8 @@ const struct turns_small turns_small[] = {
      "function|delete function|stats kv.archive|info kv.connect|open kv.format kv.limits "
      "kv.queue|prefetch kv.verify|status kv.verify|stop kv.version lastsave latency|doctor "
      "latency|graph latency|history latency|latest latency|reset lolwut module|list "
-     "pubsub|numpat readonly readwrite reset role select slowlog|len slowlog|reset time wait",
+     "pubsub|numpat readonly readwrite reset role select slowlog|len slowlog|reset time wait "
+     "waitaof",
      "small words"},
     {"debug|clock debug|digest debug|error debug|log debug|protocol debug|set-active-expire "
      "debug|sleep debug|trace kv.archive|base cluster",
