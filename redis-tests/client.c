@@ -19,6 +19,7 @@
 #define KEPT_MAX 64
 #define SHOWN_BYTES 600
 #define RAW_WAIT_MS 10000
+#define TIME_LEFT_SECONDS 60
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -50,9 +51,27 @@ static bool is_stamp(const char *text)
     return true;
 }
 
+/* Moves past both numbers. */
+static bool is_time_left(const char **text, const char **pattern)
+{
+    char *text_end, *pattern_end;
+    long long got = strtoll(*text, &text_end, 10);
+    long long most = strtoll(*pattern, &pattern_end, 10);
+    bool is_number = isdigit((unsigned char)**text) != 0;
+    *text = text_end;
+    *pattern = pattern_end;
+    return is_number && got > 0 && got <= most && got > most - TIME_LEFT_SECONDS;
+}
+
 bool text_fits(const char *text, const char *pattern)
 {
     for (; *pattern != '\0'; pattern++) {
+        if (*pattern == '~' && isdigit((unsigned char)pattern[1])) {
+            pattern++;
+            if (!is_time_left(&text, &pattern)) return false;
+            pattern--;
+            continue;
+        }
         if (*pattern == '*') {
             for (;; text++) {
                 if (text_fits(text, pattern + 1)) return true;

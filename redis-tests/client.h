@@ -7,7 +7,8 @@
  *   nil           (nil)                 error    -ERR why
  *   integer       :3                    array    [a b c]
  *
- * with ' for " as well. In the wanted text * stands for anything and @ for a versionstamp.
+ * with ' for " as well. In the wanted text * stands for anything, @ for a versionstamp, and ~100 for
+ * the seconds that are left of 100: more than 0, and at most a minute less.
  */
 #ifndef REDIS_TESTS_CLIENT_H
 #define REDIS_TESTS_CLIENT_H

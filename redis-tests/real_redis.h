@@ -5,6 +5,8 @@
 #define REDIS_TESTS_REAL_REDIS_H
 
 #include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 struct real_redis;
 
@@ -17,5 +19,8 @@ void real_redis_stop(struct real_redis *r);
  * that an error of ours may go on where Redis's ends. %s is an empty word. What KEYS and SCAN answer
  * may have any order. */
 void real_redis_compare(redisContext *c, const char *const *commands, size_t count);
+/* Whether the texts of two replies to the command are the same. What is left of a time to live may
+ * differ by up to a minute: the servers were asked one after the other. */
+bool real_redis_is_same(const char *command, const char *ours, const char *redis);
 
 #endif

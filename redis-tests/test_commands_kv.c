@@ -202,7 +202,7 @@ static void ttl_tells_what_is_left(void **state)
     expect(c, ":-1", "KV.TTL ['a']");
     expect(c, ":-1", "KV.PTTL ['a']");
     expect(c, "@", "KV.SET ['a'] 1 EX 100");
-    expect(c, ":100", "KV.TTL ['a']");
+    expect(c, ":~100", "KV.TTL ['a']");
     assert_in_range(ask_integer(c, "KV.PTTL ['a']"), 90000, 100000);
     expect(c, "@", "KV.SET ['a'] 1 PX 50000");
     assert_in_range(ask_integer(c, "KV.PTTL ['a']"), 40000, 50000);

@@ -88,7 +88,7 @@ static void commands_without_values_take_it_too(void **state)
 {
     expect(c, "@", "KV.SET ['k'] 1 EX 100 FORMAT JSON");
     expect(c, ":1", "KV.COUNT FORMAT JSON");
-    expect(c, ":100", "KV.TTL ['k'] FORMAT MSGPACK");
+    expect(c, ":~100", "KV.TTL ['k'] FORMAT MSGPACK");
     expect(c, ":1", "KV.PERSIST ['k'] FORMAT MSGPACK IDEM p");
     expect(c, ":1", "KV.DEL ['k'] FORMAT MSGPACK");
     expect(c, ":0", "KV.DELRANGE ALL FORMAT MSGPACK");

@@ -200,7 +200,7 @@ static void it_is_a_sorted_set_to_all_others(void **state)
     expect(c, "[sqc8b49rny0]", "GEOHASH italy again");
     expect(c, ":1", "EXPIRE italy 100");
     expect(c, ":1", "GEOADD italy 12.5 41.9 rome");
-    expect(c, ":100", "TTL italy");
+    expect(c, ":~100", "TTL italy");
     expect(c, "*", "KV.SET ['n'] 1");
     expect(c, "-WRONGTYPE*", "GEOADD n 1 2 a");
     expect(c, "-WRONGTYPE*", "GEOSEARCH n FROMLONLAT 1 2 BYRADIUS 1 m");

@@ -382,7 +382,7 @@ static void connect_both(void)
 static bool is_as_said(const struct line *l, const char *got, const char *redis)
 {
     switch (l->rule) {
-    case SAME: return strcmp(got, redis) == 0 && strcmp(got, CLOSED) != 0;
+    case SAME: return real_redis_is_same(l->words[0], got, redis) && strcmp(got, CLOSED) != 0;
     case BOTH: return text_fits(got, l->pattern) && text_fits(redis, l->pattern);
     case HERE: return text_fits(got, l->pattern) && !text_fits(redis, l->pattern);
     }

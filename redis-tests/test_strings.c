@@ -204,7 +204,7 @@ static void tuples_and_plain_keys_are_the_same_entries(void **state)
     expect(c, ":2", "DEL a b");
     expect(c, ":0", "KV.COUNT");
     expect(c, "@", "KV.SET ['t'] %b EX 100", "\xc4\x01x", (size_t)3);
-    expect(c, ":100", "TTL t");
+    expect(c, ":~100", "TTL t");
     expect(c, ":1", "PERSIST t");
     expect(c, ":-1", "KV.TTL ['t']");
 }
@@ -263,7 +263,7 @@ static void other_values_are_the_wrong_type(void **state)
         expect(c, ":0", "MSETNX fresh x k x");
         assert_string_equal(ask(c, "KV.VERSION"), stamp);
         expect(c, ":1", "EXPIRE k 50");
-        expect(c, ":50", "TTL k");
+        expect(c, ":~50", "TTL k");
         expect(c, "+OK", "SET k x");
         expect(c, "+string", "TYPE k");
     }
@@ -555,7 +555,7 @@ static void expire_takes_options_and_times_as_redis_does(void **state)
         {"EXPIREAT a 9223372036854775807", "-ERR invalid expire time in 'expireat' command"},
         {"PEXPIREAT a 9223372036854775808", "-ERR value is not an integer or out of range*"},
         {"KV.EXPIRE ['a'] 9223372036854775", "-ERR invalid expire time in 'kv.expire' command"},
-        {"TTL a", ":150"},
+        {"TTL a", ":~150"},
         {"PEXPIREAT a 9223372036854775807", ":1"},
         {"PTTL a", ":922337*"},
         {"TTL a", ":922337*"},

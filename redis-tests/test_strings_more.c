@@ -41,9 +41,9 @@ static void set_with_ifeq_compares(void **state)
         {"SET a 3 IFEQ 1 GET", "2"},
         {"SET a 3 GET IFEQ 2 EX 100", "2"},
         {"GET a", "3"},
-        {"TTL a", ":100"},
+        {"TTL a", ":~100"},
         {"SET a 4 ifeq 3 KEEPTTL", "+OK"},
-        {"TTL a", ":100"},
+        {"TTL a", ":~100"},
         {"SET a 5 IFEQ 4", "+OK"},
         {"TTL a", ":-1"},
         {"SET none 1 IFEQ 1", "(nil)"},
@@ -147,10 +147,10 @@ static void values_of_any_kind_are_copied_and_renamed_whole(void **state)
         snprintf(value, sizeof value, "%s", ask(c, "KV.GET ['a']"));
         expect(c, ":1", "COPY a b");
         expect(c, value, "KV.GET ['b']");
-        expect(c, ":100", "TTL b");
+        expect(c, ":~100", "TTL b");
         expect(c, "+OK", "RENAME b c");
         expect(c, value, "KV.GET ['c']");
-        expect(c, ":100", "TTL c");
+        expect(c, ":~100", "TTL c");
         expect(c, "(nil)", "KV.GET ['b']");
         expect(c, value, "KV.GET ['a']");
         expect(c, "msgpack", "OBJECT ENCODING c");
@@ -188,7 +188,7 @@ static void a_move_is_one_transaction_in_two_databases(void **state)
     assert_string_equal(r->element[0]->str, "{\"x\":[1,2]}");
     assert_string_equal(r->element[1]->str, stamp);
     freeReplyObject(r);
-    expect(c, ":100", "TTL a");
+    expect(c, ":~100", "TTL a");
     expect(c, "+OK", "SELECT 0");
 }
 
@@ -205,7 +205,7 @@ static void a_swap_is_one_transaction_of_two_databases(void **state)
         {"SWAPDB 0 1", "+OK"},
         {"KEYS *", "[both mine]"},
         {"GET both", "1"},
-        {"TTL mine", ":100"},
+        {"TTL mine", ":~100"},
         {"KV.GET ['t',1]", "{'$u64':'5'}"},
         {"DBSIZE", ":3"},
         {"SELECT 0", "+OK"},
@@ -288,7 +288,7 @@ static void what_was_dumped_is_restored(void **state)
         expect(c, ":-1", "TTL b");
         expect(c, "-BUSYKEY Target key name already exists.", "RESTORE b 0 %b", d->str, d->len);
         expect(c, "+OK", "RESTORE b 50000 %b REPLACE IDLETIME 5", d->str, d->len);
-        expect(c, ":50", "TTL b");
+        expect(c, ":~50", "TTL b");
         expect(c, "+OK", "RESTORE b 4000000000000 %b REPLACE ABSTTL FREQ 5", d->str, d->len);
         expect(c, ":4000000000000", "PEXPIRETIME b");
         expect(c, "+OK", "RESTORE b 1 %b REPLACE ABSTTL", d->str, d->len);

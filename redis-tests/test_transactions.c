@@ -391,7 +391,7 @@ static void a_ttl_set_inside_is_seen_inside(void **state)
     queue("TTL a");
     queue("EXPIRE a -1");
     queue("EXISTS a");
-    expect(c, "[+OK :100 :1 :-1 :1 :2 :50 :1 :0]", "EXEC");
+    expect(c, "[+OK :~100 :1 :-1 :1 :2 :~50 :1 :0]", "EXEC");
     expect(c, ":0", "DBSIZE");
 }
 
