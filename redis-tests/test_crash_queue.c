@@ -27,8 +27,9 @@
 #define CLIENTS_MAX 100
 #define SECONDS 7
 #define KILL_EVERY_MS 900
-#define KILLS_MIN 3 /* fewer prove little */
-#define DROP_US_MAX 20000
+#define KILLS_MIN 3       /* fewer prove little */
+#define DROP_US_MAX 20000 /* doubled with each drop until there is a reply, so often: */
+#define DOUBLED_MAX 8
 #define LEASE_MS 300
 #define LIMIT_MS 20000
 
@@ -41,6 +42,7 @@ struct party {
     char message[32];  /* ... which is this one */
     unsigned how;      /* ... to be settled so */
     int64_t drop_us;   /* when the connection is dropped */
+    unsigned dropped;  /* so often since its last reply */
 };
 
 struct campaign {
@@ -95,7 +97,8 @@ static void say_job(struct load_client *l)
 {
     struct party *p = l->arg;
     unsigned i = (unsigned)l->number;
-    p->drop_us = now_us() + (int64_t)load_below(DROP_US_MAX);
+    unsigned doubled = p->dropped < DOUBLED_MAX ? p->dropped : DOUBLED_MAX;
+    p->drop_us = now_us() + (int64_t)load_below(DROP_US_MAX << doubled);
     switch (p->job) {
     case PRODUCE:
         load_say(l, "KV.ENQUEUE work [%u,%u] BACKOFF 6 0 5 10 20 20 20 IDEM p-%u-%u", i, p->n + 1,
@@ -126,6 +129,7 @@ static void on_reply(struct load_client *l, const redisReply *r)
 {
     struct party *p = l->arg;
     if (r->type == REDIS_REPLY_ERROR) fail_msg("client %zu: %s", l->number, r->str);
+    p->dropped = 0;
     switch (p->job) {
     case PRODUCE:
         assert_int_equal(r->type, REDIS_REPLY_STRING);
@@ -167,6 +171,7 @@ static void drop_those_due(void)
         if (now < run.parties[i].drop_us) continue;
         if (load_below(4) == 0) {
             run.drops++;
+            run.parties[i].dropped++;
             begin_anew(&run.clients[i]);
         } else {
             run.parties[i].drop_us = now + (int64_t)load_below(DROP_US_MAX);
@@ -185,6 +190,7 @@ static void drive(void)
 {
     long until = testserver_now_ms() + (long)campaign_seconds() * 1000;
     long next_kill = testserver_now_ms() + KILL_EVERY_MS;
+    unsigned enqueued_before = 0; /* a server that is killed before it serves shows nothing */
     for (size_t i = 0; i < clients; i++) {
         run.parties[i].job = i < producers ? PRODUCE : TAKE;
         run.clients[i] = (struct load_client){
@@ -195,7 +201,8 @@ static void drive(void)
     while (testserver_now_ms() < until || enqueued() < messages_min || run.kills < KILLS_MIN) {
         load_turn(run.clients, clients, 1);
         drop_those_due();
-        if (testserver_now_ms() < next_kill) continue;
+        if (testserver_now_ms() < next_kill || enqueued() == enqueued_before) continue;
+        enqueued_before = enqueued();
         kill_and_restart();
         next_kill = testserver_now_ms() + KILL_EVERY_MS / 2 + (long)load_below(KILL_EVERY_MS);
     }
