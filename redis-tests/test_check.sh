@@ -140,7 +140,9 @@ rm "$copy/$second"
 look "$copy"
 end=$(sed -n "s/.*$first at offset \([0-9]*\): what.*/\1/p" "$scratch/out")
 fresh
-flip "$copy/$first" $((end / 2))
+# What fills the last block of a batch is zeros, and belongs to none: the next byte that is not.
+filled=$(tail -c +$((end / 2 + 1)) "$copy/$first" | head -c 1000000 | grep -obaP '[^\x00]' | head -n 1 | cut -d: -f1)
+flip "$copy/$first" $((end / 2 + filled))
 named "a flipped byte in a segment" "journal: $first at offset [0-9]+: what follows version [0-9]+, up to [0-9]+, was on disk"
 fresh
 flip "$copy/$first" 70
