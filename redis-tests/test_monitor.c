@@ -10,6 +10,7 @@
 
 #include "client.h"
 #include "group.h"
+#include "load_help.h"
 
 #define WAIT_MS 20000
 
@@ -65,6 +66,44 @@ static void monitor_shows_a_command_that_waits_once(void **state)
     expect(c, "+PONG", "PING");
     expect_shown("*] \"KV.SET\" *");
     expect_shown("*] \"PING\"");
+}
+
+static void monitor_shows_a_command_that_blocks_at_once(void **state)
+{
+    redisContext *d = testserver_connect(server);
+    raw_say(fd, "MONITOR\r\n");
+    raw_expect(fd, "+OK\r\n");
+    load_send(d, "BLPOP q 0");
+    expect_shown("+*.* [0 127.0.0.1:*] \"BLPOP\" \"q\" \"0\"");
+    expect(c, ":1", "LPUSH q x");
+    expect_next(d, "[q x]");
+    expect(d, "(nil)", "GET q2");
+    expect_shown("*] \"LPUSH\" *");
+    expect_shown("*] \"GET\" \"q2\""); /* and BLPOP not again */
+    /* One that began before there was a monitor is shown when it ends. */
+    raw_say(fd, "RESET\r\n");
+    raw_expect(fd, "+RESET\r\n");
+    load_block(d, c, "BLPOP q 0");
+    raw_say(fd, "MONITOR\r\n");
+    raw_expect(fd, "+OK\r\n");
+    expect(c, ":1", "LPUSH q x");
+    expect_next(d, "[q x]");
+    expect(d, "(nil)", "GET q2");
+    expect_shown("*] \"LPUSH\" *");
+    expect_shown("*] \"BLPOP\" *");
+    expect_shown("*] \"GET\" *");
+    /* The monitor of a command that it saw begin is gone when that ends. */
+    load_send(d, "BLPOP q 0");
+    expect_shown("*] \"BLPOP\" *");
+    raw_say(fd, "RESET\r\n");
+    raw_expect(fd, "+RESET\r\n");
+    expect(c, ":1", "LPUSH q x");
+    expect_next(d, "[q x]");
+    raw_say(fd, "MONITOR\r\n");
+    raw_expect(fd, "+OK\r\n");
+    expect(d, "(nil)", "GET q3");
+    expect_shown("*] \"GET\" \"q3\"");
+    redisFree(d);
 }
 
 /* As in Redis: the client's line first, then what the script calls, without an address. */
@@ -236,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(monitor_shows_what_others_do),
         TEST(monitor_shows_a_command_that_waits_once),
+        TEST(monitor_shows_a_command_that_blocks_at_once),
         TEST(what_a_script_calls_comes_after_it),
         TEST(a_monitor_sees_itself_behind_its_replies),
         TEST(reset_ends_a_monitor),

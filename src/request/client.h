@@ -115,6 +115,7 @@ struct client_run {
     struct pending *pending;      /* owned; NULL = none */
     struct long_word *long_words; /* owned: long_words.c; NULL = none */
     bool is_waiting;              /* its command is parked */
+    bool is_shown;                /* its command blocks, and MONITOR has shown it */
     bool closes_after_reply;      /* QUIT, or a protocol error */
     int64_t spent_us;             /* by its waiting command, in the runs it had so far */
     int64_t reads_since_us;  /* monotonic: its command, which only reads, waits; 0 = it does not */

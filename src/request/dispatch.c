@@ -293,14 +293,14 @@ enum err command_run(struct request *rq)
     }
     enum err r = run_resolved(rq, mark, &is_queued, &is_refused);
     rq->env->clients.running = NULL;
+    rq->argv = argv;
+    rq->argc = argc;
     if (r == ERR_WAIT) {
         observe_parked(rq);
         return ERR_WAIT;
     }
     rq->client->run.asked_user = 0;
     long_words_clear(rq->client);
-    rq->argv = argv;
-    rq->argc = argc;
     if (rq->client->tracking != NULL) tracking_command_over(rq);
     depends_raise(&rq->client->run.depends, rq->depends);
     if (!is_queued && (rq->command->flags & CMD_AUDITED) != 0) audit_add(rq, r);

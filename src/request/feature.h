@@ -52,6 +52,9 @@ struct feature {
     /* The command has its reply, took so long, and this may matter: it was slow by the
      * settings, or there are monitors. */
     void (*command_done)(struct request *rq, int64_t took_us);
+    /* The command waits for something that may never come, and there are monitors: called once,
+     * with client->run.is_shown set from then on. */
+    void (*command_blocks)(struct request *rq);
     /* A turn of the loop lasted at least latency-monitor-threshold. */
     void (*turn_was_long)(struct env *env, int64_t took_us);
     const struct feature_channel *channel;

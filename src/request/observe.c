@@ -58,9 +58,21 @@ void observe_done(struct request *rq, int64_t took_us, enum err result)
     }
 }
 
+/* Of one that blocks, which may wait for ever: as Redis does, MONITOR shows it at once. */
+static void show_blocked(struct request *rq)
+{
+    struct client *c = rq->client;
+    if (rq->env->families.monitors == NULL || c->run.is_shown || c->block.waiter == NULL) return;
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->command_blocks != NULL) (*f)->command_blocks(rq);
+    }
+    c->run.is_shown = true;
+}
+
 void observe_parked(struct request *rq)
 {
     rq->client->run.spent_us += observe_lap(rq->env);
+    show_blocked(rq);
 }
 
 void observe_turn(struct env *env, double seconds)

@@ -1,6 +1,7 @@
 /* observe: what is kept and shown of a command after it ran: its statistics, the slow log, the
  * latency monitor, the clients that said MONITOR. command_run calls it; observers see a command
- * once, when it has its reply, however often it had to wait.
+ * once, when it has its reply, however often it had to wait; MONITOR one that blocks when it
+ * begins to wait.
  *
  * Time is measured with one reading of the clock a command: env->now_us is the end of one command
  * and the start of the next; net refreshes it when it begins with a connection.

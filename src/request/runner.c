@@ -56,6 +56,7 @@ void runner_park(struct runner *r)
 static void give_back(struct runner *r)
 {
     r->client->run.seed = 0;
+    r->client->run.is_shown = false;
     r->client->run.asked_user = 0;
     r->client->run.reads_since_us = 0;
     if (r->waiter.keep_id == 0) return;

@@ -3,7 +3,8 @@
  *
  *   +1795178653.423515 [0 127.0.0.1:33678] "memory" "usage" "a\n" "SAMPLES" "0"
  *
- * What a script calls comes after the line of its EVAL, with "lua" in place of the address.
+ * A command is shown when it has its reply, one that blocks (BLPOP) when it begins to wait. What a
+ * script calls comes after the line of its EVAL, with "lua" in place of the address.
  *
  * Commands of administration are not shown, nor are passwords. A monitor that does not read costs
  * what client-output-buffer-limit allows; then it is closed.
@@ -49,10 +50,9 @@ static void append_address(struct buf *out, const struct client *c)
 }
 
 /* Shows every monitor the command; uses rq->scratch. */
-static void monitor_feed(struct request *rq, int64_t took_us)
+static void monitor_feed(struct request *rq)
 {
     struct env *env = rq->env;
-    (void)took_us;
     if (env->families.monitors == NULL || (rq->command->flags & CMD_ADMIN) != 0) return;
     struct buf *line = rq->scratch;
     int64_t now_us = clock_wall_us();
@@ -79,6 +79,12 @@ static void monitor_feed(struct request *rq, int64_t took_us)
         c = c->monitoring.next;
     } while (c != first);
     buf_clear(line, SCRATCH_KEEP_BYTES);
+}
+
+static void monitor_done(struct request *rq, int64_t took_us)
+{
+    (void)took_us;
+    if (rq->is_ran != NULL || !rq->client->run.is_shown) monitor_feed(rq);
 }
 
 static void monitor_start(struct env *env, struct client *c)
@@ -117,7 +123,8 @@ const struct feature monitor_feature = {
     .user_changed = monitor_user_changed,
     .client_gone = monitor_stop,
     .client_reset = monitor_stop,
-    .command_done = monitor_feed,
+    .command_done = monitor_done,
+    .command_blocks = monitor_feed,
 };
 
 static enum err monitor_run(struct request *rq)
