@@ -12,7 +12,7 @@
 
 /* ---- types ---- */
 
-/* All other names are strings. */
+/* All other names are strings, but where the command's rows say an integer (set_integers). */
 static const struct {
     const char *name;
     enum syntax_type type;
@@ -46,7 +46,6 @@ static const struct {
     {"timeout", SYNTAX_INTEGER},
     {"number", SYNTAX_INTEGER},
     {"numkeys", SYNTAX_INTEGER},
-    {"numreplicas", SYNTAX_INTEGER},
     {"client-id", SYNTAX_INTEGER},
     {"protover", SYNTAX_INTEGER},
     {"version", SYNTAX_INTEGER},
@@ -387,6 +386,28 @@ const char *command_syntax(const struct command *c, struct arena *arena)
     return text;
 }
 
+/* The row that reads the word, by its token or its name; NULL = none says so. */
+static const struct argument *row_of(const struct arguments *of, const struct syntax_arg *a)
+{
+    const struct argument *found = NULL;
+    if (of == NULL) return NULL;
+    for (const struct argument *row = of->rows; found == NULL && row->name != NULL; row++) {
+        bool is_it = strcmp(row->name, a->name) == 0 ||
+                     (a->token != NULL && strcmp(row->name, a->token) == 0);
+        found = is_it ? row : row_of(row->inside, a);
+    }
+    return found;
+}
+
+static void set_integers(const struct arguments *of, struct syntax_args *args)
+{
+    for (struct syntax_arg *a = args->first; a != NULL; a = a->next) {
+        set_integers(of, &a->children);
+        const struct argument *row = a->type == SYNTAX_STRING ? row_of(of, a) : NULL;
+        if (row != NULL && row->kind->type == WORD_INTEGER) a->type = SYNTAX_INTEGER;
+    }
+}
+
 static void parse_own(const char *text, struct arena *arena, struct syntax_args *out)
 {
     struct error e = {0};
@@ -397,9 +418,11 @@ static void parse_own(const char *text, struct arena *arena, struct syntax_args 
 void command_arguments(const struct command *c, struct arena *arena, struct syntax_args *out)
 {
     parse_own(command_syntax(c, arena), arena, out);
+    set_integers(c->arguments, out);
 }
 
 void command_hint(const struct command *c, struct arena *arena, struct syntax_args *out)
 {
-    parse_own(c->brief != NULL ? c->brief : command_syntax(c, arena), arena, out);
+    if (c->brief == NULL) return command_arguments(c, arena, out);
+    parse_own(c->brief, arena, out);
 }

@@ -290,6 +290,39 @@ static void every_syntax_of_the_table_is_in_the_notation(void **state)
     for (size_t i = 0; i < command_count(); i++) check_command(NULL, command_table[i]);
 }
 
+/* NULL = there is none. */
+static const struct syntax_arg *argument_named(const struct syntax_args *args, const char *name)
+{
+    const struct syntax_arg *found = NULL;
+    for (const struct syntax_arg *a = args->first; a != NULL && found == NULL; a = a->next) {
+        found = strcmp(a->name, name) == 0 ? a : argument_named(&a->children, name);
+    }
+    return found;
+}
+
+static void expect_type(const char *command, const char *name, enum syntax_type wanted)
+{
+    struct syntax_args args;
+    command_arguments(find(command), &arena, &args);
+    const struct syntax_arg *a = argument_named(&args, name);
+    if (a == NULL) fail_msg("%s has no %s", command, name);
+    if (a->type != wanted) fail_msg("%s: %s is %s", command, name, syntax_type_name(a->type));
+}
+
+static void what_a_command_reads_as_an_integer_is_one(void **state)
+{
+    expect_type("wait", "numreplicas", SYNTAX_INTEGER);
+    expect_type("waitaof", "numlocal", SYNTAX_INTEGER);
+    expect_type("lpos", "num", SYNTAX_INTEGER);               /* of a token */
+    expect_type("kv.search", "words", SYNTAX_INTEGER);        /* likewise */
+    expect_type("xpending", "min-idle-time", SYNTAX_INTEGER); /* in a block */
+    expect_type("kv.db|create", "entries", SYNTAX_INTEGER);   /* in a group of rows */
+    expect_type("kv.search", "query", SYNTAX_STRING);
+    expect_type("set", "value", SYNTAX_STRING);
+    expect_type("set", "key", SYNTAX_KEY);
+    expect_type("expireat", "unix-time-seconds", SYNTAX_UNIX_TIME);
+}
+
 static void idem_and_format_are_where_the_command_takes_them(void **state)
 {
     const char *atomic = command_syntax(find("kv.atomic"), &arena);
@@ -466,6 +499,7 @@ int main(void)
         TEST(everything_else_is_refused),
         TEST(hints_of_the_longest_commands_fit_a_line),
         TEST(every_syntax_of_the_table_is_in_the_notation),
+        TEST(what_a_command_reads_as_an_integer_is_one),
         TEST(idem_and_format_are_where_the_command_takes_them),
         TEST(keys_in_fixed_places_are_found),
         TEST(keys_of_ranges_are_found),
