@@ -295,6 +295,7 @@ static void waitaof_says_that_writes_are_on_disk(void **state)
     expect(c, "+QUEUED", "SET a 1");
     expect(c, "+QUEUED", "WAITAOF 1 5 0");
     expect(c, "[+OK [:1 :0]]", "EXEC");
+    expect(c, "[:1 :0]", "EVAL %s 0", "return redis.call('waitaof', 1, 5, 0)");
 }
 
 static void a_wait_longer_than_the_clock_goes_is_refused(void **state)

@@ -216,7 +216,8 @@ int64_t client_block_due_ms(const struct env *env)
  * that is on so many standbys of PostgreSQL as each commit waits for. Without there is nothing to
  * replicate to: the answer is 0, when the time is over, as Redis gives it. */
 struct wait {
-    int64_t local, replicas, timeout_ms;
+    int64_t local; /* whether to wait for the own disk: the writes are there */
+    int64_t replicas, timeout_ms;
 };
 ARGUMENTS(wait_arguments, struct wait, "numreplicas timeout",
           ARG_INTEGER(struct wait, replicas, "numreplicas", 0, INT32_MAX, 0),

@@ -33,8 +33,11 @@ static bool is_allowed(const struct command *command)
     if ((command->flags & never) != 0 && strcmp(command->name, "ping") != 0) return false;
     if (strcmp(command->group, "scripting") == 0) return false;
     if ((command->flags & CMD_CONNECTION) == 0) return true;
-    return strcmp(command->name, "ping") == 0 || strcmp(command->name, "echo") == 0 ||
-           strcmp(command->name, "select") == 0 || strcmp(command->name, "wait") == 0;
+    static const char *const names[] = {"ping", "echo", "select", "wait", "waitaof"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(command->name, names[i]) == 0) return true;
+    }
+    return false;
 }
 
 /* What is not there: a command, or a subcommand of one that is. */
