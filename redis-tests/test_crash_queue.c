@@ -92,13 +92,19 @@ static void say_settle(struct load_client *l)
     }
 }
 
+/* When its connection is dropped: later each time until it has a reply. */
+static void draw_drop(struct party *p)
+{
+    unsigned doubled = p->dropped < DOUBLED_MAX ? p->dropped : DOUBLED_MAX;
+    p->drop_us = now_us() + (int64_t)load_below(DROP_US_MAX << doubled);
+}
+
 /* What it is to say now, for the first time or again. */
 static void say_job(struct load_client *l)
 {
     struct party *p = l->arg;
     unsigned i = (unsigned)l->number;
-    unsigned doubled = p->dropped < DOUBLED_MAX ? p->dropped : DOUBLED_MAX;
-    p->drop_us = now_us() + (int64_t)load_below(DROP_US_MAX << doubled);
+    draw_drop(p);
     switch (p->job) {
     case PRODUCE:
         load_say(l, "KV.ENQUEUE work [%u,%u] BACKOFF 6 0 5 10 20 20 20 IDEM p-%u-%u", i, p->n + 1,
@@ -174,7 +180,7 @@ static void drop_those_due(void)
             run.parties[i].dropped++;
             begin_anew(&run.clients[i]);
         } else {
-            run.parties[i].drop_us = now + (int64_t)load_below(DROP_US_MAX);
+            draw_drop(&run.parties[i]);
         }
     }
 }

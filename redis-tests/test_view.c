@@ -77,7 +77,7 @@ static void a_view_shows_all_tuples_by_their_paths(void **state)
         {"EXISTS users/#42/profile plain none", ":2"},
         {"TTL users/#42/profile", ":-1"},
         {"EXPIRE users/#42/profile 100", ":1"},
-        {"KV.TTL ['users',42,'profile']", ":100"},
+        {"KV.TTL ['users',42,'profile']", ":~100"},
         {"RENAME users/#42/profile users/#43", "+OK"},
         {"TTL users/#43", ":~100"},
         {"KV.GET ['users',43]", "{'name':'Ada','id':{'$bigint':'5'}}"},

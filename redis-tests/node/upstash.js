@@ -29,7 +29,8 @@ await test("counters, expiry, deletes", async () => {
   assert.equal(await redis.incr("n"), 1);
   assert.equal(await redis.incrby("n", 41), 42);
   assert.equal(await redis.expire("n", 100), 1);
-  assert.equal(await redis.ttl("n"), 100);
+  const left = await redis.ttl("n");
+  assert.ok(left > 40 && left <= 100, `${left} seconds`);
   assert.equal(await redis.exists("n", "none"), 1);
   assert.equal(await redis.del("n", "none"), 1);
 });
