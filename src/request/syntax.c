@@ -423,6 +423,9 @@ void command_arguments(const struct command *c, struct arena *arena, struct synt
 
 void command_hint(const struct command *c, struct arena *arena, struct syntax_args *out)
 {
-    if (c->brief == NULL) return command_arguments(c, arena, out);
-    parse_own(c->brief, arena, out);
+    if (c->brief == NULL) {
+        command_arguments(c, arena, out);
+    } else {
+        parse_own(c->brief, arena, out);
+    }
 }
