@@ -44,82 +44,82 @@ extern "C" {
 /* First words of error replies: when each is sent, then what to do. More may join them: act on an
  * unknown one as on TUPLED_ERR. */
 /* ---- error codes: written by `make docs` ---- */
-/* the command, a key, a value or an option is wrong, or it could not be done; the text says what is
- * wrong and where. To do: correct the command; sending it again does not help, but for `ERR disk
- * full`, which ends when there is space again */
+/* the command, a key, a value or an option is invalid, or the command failed; the text says what is
+ * wrong and where. To do: correct the command. Repeating it does not help, except after `ERR disk
+ * full` once there is space */
 #define TUPLED_ERR "ERR"
-/* the stored value, or the operand, has a type that the command is not for. To do: look for a
- * mistake in the program, or for two programs that use the key; the text names both types */
+/* the stored value, or the operand, has a type that the command does not accept. To do: look for a
+ * bug in the program, or for two programs that use the same key; the text names both types */
 #define TUPLED_WRONGTYPE "WRONGTYPE"
-/* something is larger, longer or more than a limit allows. To do: make it smaller, or split it;
- * KV.LIMITS shows the limits, the text names the setting if there is one */
+/* something exceeds a limit. To do: make it smaller, or split it. KV.LIMITS shows the limits; the
+ * text names the setting if there is one */
 #define TUPLED_LIMIT "LIMIT"
-/* the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a double, or
- * 255 bytes of a bigint; nothing was changed. To do: keep a bigint there in place of a number */
+/* the type cannot represent the result, which is beyond +-(2^53-1), the range of a double, or 255
+ * bytes of a bigint; nothing was changed. To do: store a bigint instead of a number */
 #define TUPLED_OVERFLOW "OVERFLOW"
-/* the sum is outside of KV.SUM's RANGE, or is NaN where it has RANGE or CLAMP; nothing was
- * changed. To do: take it for an answer, not a mistake: what is counted is used up or full */
+/* the sum is outside the RANGE of KV.SUM, or is NaN with RANGE or CLAMP; nothing was changed. To
+ * do: treat it as a result, not as a failure: the counter is used up or full */
 #define TUPLED_RANGE "RANGE"
-/* a unique index has the value already: `DUPLICATE <index> <key>`, the key that has it; of KV.INDEX
- * CREATE two keys. To do: take it for an answer, not a mistake: choose another value, or change
- * that key */
+/* another key has the value in a unique index: `DUPLICATE <index> <key>`; for KV.INDEX CREATE two
+ * keys have it. To do: treat it as a result, not as a failure: use another value, or change the
+ * other key */
 #define TUPLED_DUPLICATE "DUPLICATE"
-/* RESTORE without REPLACE: the key is there. To do: take it for an answer, not a mistake: choose
- * another key, or say REPLACE */
+/* RESTORE without REPLACE: the key exists. To do: treat it as a result, not as a failure: use
+ * another key, or REPLACE */
 #define TUPLED_BUSYKEY "BUSYKEY"
-/* EVALSHA: the server does not know a script of that SHA1. To do: send the script with EVAL; client
- * libraries do so by themselves */
+/* EVALSHA: no script with that SHA1 is loaded. To do: send the script with EVAL; client libraries
+ * do so automatically */
 #define TUPLED_NOSCRIPT "NOSCRIPT"
-/* there is no such stream, or it has no such consumer group. To do: make it with XGROUP CREATE ...
+/* the stream does not exist, or has no such consumer group. To do: create it with XGROUP CREATE ...
  * MKSTREAM */
 #define TUPLED_NOGROUP "NOGROUP"
-/* XGROUP CREATE: the stream has a group of that name. To do: take it for an answer, not a mistake:
- * the group can be used */
+/* XGROUP CREATE: the stream already has a group of that name. To do: treat it as a result, not as a
+ * failure: use the group */
 #define TUPLED_BUSYGROUP "BUSYGROUP"
-/* PFADD, PFCOUNT, PFMERGE: the value begins as a HyperLogLog, but what follows is none. To do:
- * delete the key, or copy it again from where it came */
+/* PFADD, PFCOUNT, PFMERGE: the value has the header of a HyperLogLog but invalid content. To do:
+ * delete the key, or copy it again from its source */
 #define TUPLED_INVALIDOBJ "INVALIDOBJ"
-/* SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn. To do: take it for an answer, not
- * a mistake */
+/* SCRIPT KILL or FUNCTION KILL: no script has run for longer than a turn. To do: treat it as a
+ * result, not as a failure */
 #define TUPLED_NOTBUSY "NOTBUSY"
-/* what was stored cannot be read: the disk gave it back damaged; the key or the place follows. To
- * do: do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on */
+/* stored data is damaged on disk; the key or the place follows. To do: do not retry; the operator
+ * must act (docs/durability.md, Damage). Everything else still works */
 #define TUPLED_CORRUPT "CORRUPT"
-/* the index is still being filled; the percentage follows. To do: ask again later; KV.INDEX INFO
- * shows how far it is */
+/* the index is still being filled; the percentage follows. To do: retry later; KV.INDEX INFO shows
+ * the progress */
 #define TUPLED_INDEXING "INDEXING"
-/* the database holds as much as its limits (KV.DB LIMIT) allow. To do: remove something, or raise
- * the limit; reading and removing go on */
+/* the database has reached one of its limits (KV.DB LIMIT). To do: delete data, or raise the limit;
+ * reads and deletions still work */
 #define TUPLED_QUOTA "QUOTA"
-/* there is no such database, or the selected one was dropped. To do: KV.DB LIST shows those there
- * are; SELECT one of them */
+/* the database does not exist, or the selected one was dropped. To do: SELECT one of those that
+ * KV.DB LIST shows */
 #define TUPLED_NODB "NODB"
-/* of libtupled only: a defect, or no memory for something small, has broken the database; nothing
- * is done any more. To do: close it and open it again: what was acknowledged is there */
+/* libtupled only: a bug, or a failed allocation of a small object, has broken the database; all
+ * further calls fail. To do: close the database and open it again; acknowledged data is kept */
 #define TUPLED_BROKEN "BROKEN"
-/* the history asked for is no longer kept, or not of this database; the oldest versionstamp that is
- * follows. Of KV.ELEMENTS: the collection has changed since the page that gave the cursor. To
- * do: read everything again with KV.LIST, then go on from the KV.VERSION of before that; of
- * KV.ELEMENTS begin again without CURSOR */
+/* the history is no longer kept, or is that of another database; the oldest versionstamp that is
+ * kept follows. For KV.ELEMENTS: the collection has changed since the page with this cursor. To
+ * do: call KV.VERSION, read everything again with KV.LIST, then continue from that versionstamp.
+ * For KV.ELEMENTS, start again without CURSOR */
 #define TUPLED_STALE "STALE"
-/* nothing happened, and it may work next time. To do: send it again after a short pause */
+/* nothing was changed, and a retry may succeed. To do: retry after a short pause */
 #define TUPLED_TRYAGAIN "TRYAGAIN"
-/* EXEC did nothing; number, name and error of the command that was wrong follow. To do: act on the
+/* EXEC had no effect; the number, name and error of the failed command follow. To do: act on the
  * code of that command, the first word after its name */
 #define TUPLED_EXECABORT "EXECABORT"
 /* CLIENT UNBLOCK ended the wait. To do: wait again, or stop */
 #define TUPLED_UNBLOCKED "UNBLOCKED"
-/* HELLO asked for a protocol that the server does not speak. To do: use 2 or 3 */
+/* HELLO requested a protocol version that is not supported. To do: use 2 or 3 */
 #define TUPLED_NOPROTO "NOPROTO"
-/* protected mode: the connection comes from another machine and there is no password. To do:
- * connect from the same machine, or see protected-mode in conf/tupled.conf */
+/* protected mode: the connection comes from another machine, and no password is set. To do: connect
+ * from the same machine, or see protected-mode in conf/tupled.conf */
 #define TUPLED_DENIED "DENIED"
-/* the connection must say AUTH first. To do: send AUTH or HELLO with AUTH */
+/* the connection must authenticate first. To do: send AUTH, or HELLO with AUTH */
 #define TUPLED_NOAUTH "NOAUTH"
-/* AUTH failed. To do: correct the user and password */
+/* AUTH failed. To do: correct the user name and password */
 #define TUPLED_WRONGPASS "WRONGPASS"
-/* the user may not run the command, or not on this key, channel or database. To do: ask for the
- * permission, or use another user */
+/* the user has no permission for the command, or for this key, channel or database. To do: request
+ * the permission, or use another user */
 #define TUPLED_NOPERM "NOPERM"
 /* ---- end of error codes ---- */
 

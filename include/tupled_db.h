@@ -164,7 +164,7 @@ struct tupled_options {
 #define tupled_options_init(o) tupled_options_init_sized((o), sizeof *(o))
 void tupled_options_init_sized(struct tupled_options *o, size_t struct_bytes);
 
-/* Makes the directory if it is not there, and recovers what an earlier process left. `o` NULL: the
+/* Creates the directory if need be, and recovers what an earlier process left. `o` NULL: the
  * defaults. FAILED: the directory cannot be used or is in use, an option is out of its range, what
  * is stored is damaged or of a newer version. */
 int tupled_open(const char *dir, const struct tupled_options *o, struct tupled_db **out,
@@ -260,7 +260,7 @@ int tupled_search(struct tupled_db *db, const char *index, struct tupled_bytes q
  * these calls take. An operation has a number, from 0. */
 struct tupled_atomic *tupled_atomic_new(void);
 void tupled_atomic_free(struct tupled_atomic *a);
-/* Only if the key has this versionstamp; NULL: only if it is not there. */
+/* Only if the key has this versionstamp; NULL: only if it does not exist. */
 void tupled_atomic_check(struct tupled_atomic *a, struct tupled_bytes key,
                          const char *versionstamp);
 void tupled_atomic_set(struct tupled_atomic *a, struct tupled_bytes key, struct tupled_bytes value);

@@ -38,7 +38,7 @@ node_listens() {
 }
 
 node_leads() {
-    [ "$(grep -oE 'serving as the leader|does not lead any more' "$scratch/node$1.log" | tail -n 1)" = \
+    [ "$(grep -oE 'serving as the leader|is no longer the leader' "$scratch/node$1.log" | tail -n 1)" = \
         "serving as the leader" ]
 }
 

@@ -63,8 +63,8 @@ static void a_commit_is_in_the_archive_soon_and_after_a_stop_at_once(void **stat
     server = archive_open("r");
     group_connect();
     expect(c, "2", "KV.GET ['a']");
-    expect(c, "-ERR there is no archive: archive-dir is not set", "KV.ARCHIVE INFO");
-    expect(c, "-ERR there is no archive: archive-dir is not set", "KV.ARCHIVE BASE");
+    expect(c, "-ERR no archive: archive-dir is not set", "KV.ARCHIVE INFO");
+    expect(c, "-ERR no archive: archive-dir is not set", "KV.ARCHIVE BASE");
     group_stop(NULL);
 }
 

@@ -270,7 +270,7 @@ static void wrong_words_are_named(void **state)
     expect(c, "-ERR syntax error: COUNT needs an argument", "KV.CHANGES 0 COUNT");
     expect(c, "-ERR BLOCK must be*", "KV.CHANGES 0 BLOCK -1");
     expect(c, "-ERR syntax error: unexpected 'START'", "KV.CHANGES 0 START ['a']");
-    expect(c, "-ERR syntax error: 'prefix' is given twice*",
+    expect(c, "-ERR syntax error: 'prefix' is a duplicate*",
            "KV.CHANGES 0 PREFIX ['a'] prefix ['a']");
     expect(c, "-ERR invalid key*", "KV.CHANGES 0 PREFIX [");
     expect(c, "+OK", "MULTI");
@@ -371,8 +371,8 @@ static void many_readers_wait_for_one_change(void **state)
 static void what_is_not_there_is_stale(void **state)
 {
     struct stamp v = now();
-    const char *newer = "-STALE 00000000000000000000 is the oldest versionstamp to go on from: "
-                        "the one given is newer than every commit; read everything again";
+    const char *newer = "-STALE 00000000000000000000 is the oldest versionstamp to continue from: "
+                        "it is newer than every commit; read everything again";
     expect(c, newer, "KV.CHANGES ffffffffffffffff0000");
     expect(c, newer, "KV.CHANGES %016llx0000 BLOCK 0", strtoull(v.text, NULL, 16) / 65536 + 1);
     expect(c, newer, "KV.CHANGES 00000000000000000001");
@@ -413,8 +413,9 @@ static void what_retention_let_go_is_stale_but_not_for_who_waits(void **state)
     write_until_stale(text("KV.CHANGES %s COUNT 1", v.text));
     char oldest[32] = "";
     const char *stale = ask(d, "KV.CHANGES %s", v.text);
-    assert_true(text_fits(stale, "-STALE @ is the oldest versionstamp to go on from: what followed "
-                                 "the one given is no longer kept; read everything again"));
+    assert_true(text_fits(stale,
+                          "-STALE @ is the oldest versionstamp to continue from: the changes "
+                          "after it are no longer kept; read everything again"));
     snprintf(oldest, sizeof oldest, "%.20s", stale + 7);
     expect(d, "[@ [[['much',*", "KV.CHANGES %s COUNT 1", oldest);
     struct stamp q = stamp_of(ask(d, "KV.SET ['quiet',1] 1"));
@@ -460,7 +461,7 @@ static const char *read_on(const char *from)
 /* Files are removed, while it is stopped and while it runs: no reader gets past the hole. */
 static void a_missing_segment_is_stale(void **state)
 {
-    const char *stale = "STALE @ is the oldest versionstamp to go on from: *";
+    const char *stale = "STALE @ is the oldest versionstamp to continue from: *";
     struct testserver *s = testserver_start_with("--journal-segment-size", "4mb",
                                                  "--max-transaction-size", "2mb", "--memtable-size",
                                                  "1mb", "--memtable-age", "50", NULL);
@@ -516,7 +517,7 @@ static void the_feed_goes_on_after_a_stop_and_a_kill(void **state)
         expect_rows(b, text("[%s]", more), text("KV.CHANGES %s", a.text));
         if (round % 2 == 1) { /* versions that the start skipped */
             expect(c,
-                   "-STALE 00000000000000000000 is the oldest versionstamp to go on from: the "
+                   "-STALE 00000000000000000000 is the oldest versionstamp to continue from: the "
                    "one given is of a history that a restart or a restore undid; *",
                    "KV.CHANGES %016llx0000", strtoull(a.text, NULL, 16) / 65536 + 1);
         }

@@ -113,7 +113,7 @@ dd if="$good/tupled.db" of="$copy/tupled.db" bs=4096 skip=7 seek=9 count=1 conv=
 named "a page at another's place" "tupled.db at offset 36864: page 10 "
 fresh
 truncate -s $(((pages - 3) * 4096)) "$copy/tupled.db"
-named "a database that is cut off" "tupled.db: it is cut off: $((pages - 3)) pages are there, of $pages"
+named "a database that is cut off" "tupled.db: it is truncated: $((pages - 3)) of $pages pages"
 fresh
 truncate -s $((pages * 4096 - 100)) "$copy/tupled.db"
 named "... within a page" "tupled.db: .* no whole number of pages"
@@ -143,7 +143,7 @@ fresh
 # What fills the last block of a batch is zeros, and belongs to none: the next byte that is not.
 filled=$(tail -c +$((end / 2 + 1)) "$copy/$first" | head -c 1000000 | grep -obaP '[^\x00]' | head -n 1 | cut -d: -f1)
 flip "$copy/$first" $((end / 2 + filled))
-named "a flipped byte in a segment" "journal: $first at offset [0-9]+: what follows version [0-9]+, up to [0-9]+, was on disk"
+named "a flipped byte in a segment" "journal: $first at offset [0-9]+: versions after [0-9]+, up to [0-9]+, were on disk"
 fresh
 flip "$copy/$first" 70
 named "... in its first batch" "journal: $first at offset 64: "
@@ -155,13 +155,13 @@ flip "$copy/$second" 30
 named "a header's version" "journal: $second at offset 0: its header is damaged"
 fresh
 rm "$copy/$second"
-named "a missing segment" "journal: $first at offset [0-9]+: what follows version"
+named "a missing segment" "journal: $first at offset [0-9]+: versions after [0-9]+"
 fresh
 truncate -s $((end / 2)) "$copy/$first"
-named "a segment that is cut off" "journal: $first at offset [0-9]+: what follows version"
+named "a segment that is cut off" "journal: $first at offset [0-9]+: versions after [0-9]+"
 fresh
 cp "$copy/$first" "$copy/$second"
-named "a segment under another's number" "journal: $first at offset [0-9]+: what follows version"
+named "a segment under another's number" "journal: $first at offset [0-9]+: versions after [0-9]+"
 rm -rf "$scratch/other"
 mv "$scratch/data" "$scratch/kept"
 start_server --journal-segment-size 4mb
@@ -179,7 +179,7 @@ payload=$(od -An -tu4 -j 68 -N 4 "$good/$first")
 fresh
 dd if="$good/$first" of="$copy/$first" bs=8 skip=8 seek=$((end / 8)) count=$(((56 + payload + 7) / 8)) \
     conv=notrunc status=none
-named "versions that go back" "journal: $first at offset $end: versions go back: "
+named "versions that go back" "journal: $first at offset $end: versions are not ascending: "
 
 # ---- an archive ----
 good=$scratch/archive
@@ -188,7 +188,7 @@ base=$(basename "$(find "$good" -name '*.db' | sort | head -n 1)")
 middle=$(basename "$(find "$good" -name '*.log' | sort | sed -n 2p)")
 fresh
 flip "$copy/$segment" 70 # in its first batch: further on may be what fills a block
-named "a flipped byte in an archived segment" "archive: $segment: its checksum is wrong"
+named "a flipped byte in an archived segment" "archive: $segment: checksum mismatch"
 check "... and where" grep -qE "archive: $segment: damaged at offset" "$scratch/out"
 fresh
 truncate -s 2000 "$copy/$segment"
@@ -198,7 +198,7 @@ rm "$copy/$segment"
 named "one that is missing" "archive: $segment: it is missing"
 fresh
 flip "$copy/$base" 9000
-named "a flipped byte in a base" "archive: $base: its checksum is wrong"
+named "a flipped byte in a base" "archive: $base: checksum mismatch"
 check "... and its page" grep -qE "pages: $base at offset 8192" "$scratch/out"
 fresh
 rm "$copy/$base"

@@ -156,7 +156,7 @@ planted "a version from the future" 'entry \["u",7\]: its version is 99999999, b
     "UPDATE kv SET ver=99999999 WHERE $entry"
 planted "a state from the future" 'entries: meta: it has version 999999999999, but the file versions' \
     "UPDATE meta SET value=999999999999 WHERE name='applied'"
-planted "an unknown space" 'it is in space 99, which nothing uses' "INSERT INTO kv VALUES(x'0000006301',1,0,x'01')"
+planted "an unknown space" 'it is in space 99, which is not in use' "INSERT INTO kv VALUES(x'0000006301',1,0,x'01')"
 planted "rows where nothing reads" 'it lies in generation 9 of its database' \
     "INSERT INTO kv VALUES(x'00000901$tuple',1,0,x'01')"
 planted "a lost row of an expiry" 'entry \["u",7\]: it expires at [0-9]+, but has no row' \
@@ -175,12 +175,12 @@ planted "a large value of nobody" 'entries: large: value [0-9]+ belongs to no en
 planted "... below all others" 'entries: large: value 0 belongs to no entry' "INSERT INTO large(id,v) VALUES(0,x'01')"
 planted "a large value of two" 'entries: large: value [0-9]+ belongs to two entries' \
     "UPDATE kv SET v=(SELECT min(id) FROM large) WHERE $entry"
-planted "a wrong count of entries" 'counts: database 0: it says [0-9]+ entries, but there are' \
+planted "a wrong count of entries" 'counts: database 0: recorded are [0-9]+ entries, but there are' \
     "UPDATE counts SET entries=entries+1 WHERE d=0"
-planted "... of what expires" 'counts: database 0: it says [0-9]+ entries that expire' \
+planted "... of what expires" 'counts: database 0: recorded are [0-9]+ entries with an expiry' \
     "UPDATE counts SET expiring=expiring-1 WHERE d=0"
 planted "... of bytes" 'counts: database 16: it says [0-9]+ bytes' "UPDATE counts SET bytes=bytes+7 WHERE d=16"
-planted "... of a database that is empty" 'counts: database 9: it says 1 entries, but there are 0' \
+planted "... of a database that is empty" 'counts: database 9: recorded are 1 entries, but there are 0' \
     "INSERT INTO counts VALUES(9,1,0,0)"
 planted "... of none" 'counts: database 70000: figures below zero, or of no database' \
     "INSERT INTO counts VALUES(70000,1,0,0)"
@@ -189,17 +189,17 @@ planted "a lost entry" 'counts: database 0: it says' "DELETE FROM kv WHERE $(row
 of_tag() {
     echo "substr(k,1,4)=x'0000000F' AND substr(k,17,1)=x'$1'"
 }
-planted "a lost entry of a stream" 'collections: .*it says that it has 100 elements, but has 99' \
+planted "a lost entry of a stream" 'collections: .*recorded are 100 elements, but it has 99' \
     "DELETE FROM kv WHERE k=(SELECT k FROM kv WHERE $(of_tag 65) LIMIT 1)"
-planted "a lost group" 'collections: .*its groups and what is pending do not belong together' \
+planted "a lost group" 'collections: .*its groups and its pending entries do not match' \
     "DELETE FROM kv WHERE $(of_tag 67)"
-planted "a pending entry of no consumer" 'collections: .*its groups and what is pending do not belong together' \
+planted "a pending entry of no consumer" 'collections: .*its groups and its pending entries do not match' \
     "DELETE FROM kv WHERE k=(SELECT k FROM kv WHERE $(of_tag 71) LIMIT 1)"
-planted "a score of no member" 'collections: .*its members and its scores do not belong together' \
+planted "a score of no member" 'collections: .*its members and its scores do not match' \
     "DELETE FROM kv WHERE k=(SELECT k FROM kv WHERE $(of_tag 6D) LIMIT 1)"
 planted "a row of the catalog that is none" 'the row of database 16 cannot be decoded' \
     "UPDATE kv SET v=x'90' WHERE k=x'FFFF000E0010'"
-planted "... that is lost" 'it is of database 16, which is not in the catalog' "DELETE FROM kv WHERE k=x'FFFF000E0010'"
+planted "... that is lost" 'it belongs to database 16, which is not in the catalog' "DELETE FROM kv WHERE k=x'FFFF000E0010'"
 planted "... with another's name" "database 17 has the same name, 'shop'" \
     "INSERT INTO kv SELECT x'FFFF000E0011',ver,exp,v FROM kv WHERE k=x'FFFF000E0010'"
 planted "a generation that cannot be" 'places: database 3 lies in generation 300' "INSERT OR REPLACE INTO places VALUES(3,300)"
@@ -243,32 +243,32 @@ mail="substr(k,1,8)=x'0000000C00000002' AND substr(v,2)=x'$tuple'"
 planted "a lost row of an index" "indexes: kv, database 0, entry \\[\"u\",.*: it has no row in index 'by_n'" \
     "DELETE FROM kv WHERE $(row 0000000C00000001 60)"
 planted "... of an array's" "it has no row in index 'by_tags'" "DELETE FROM kv WHERE $(row 0000000C00000003 100)"
-planted "a row of an entry that is not there" "it is not there, but index 'by_n' has a row of it" \
+planted "a row of an entry that is not there" "it does not exist, but index 'by_n' has a row of it" \
     "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-8)||x'C0FFFFFFFFFFFFFF' AS BLOB),ver,exp,v $n8"
 planted "a row of a value that the entry has not" "entry \\[\"u\",7\\]: index 'by_n' has a row of it for a value" \
     "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-12)||x'$tuple' AS BLOB),ver,exp,v $n8"
-planted "a row of an index that was dropped" 'it is of an index that is not there' \
+planted "a row of an index that was dropped" 'it belongs to a missing index' \
     "INSERT INTO kv VALUES(x'0000000C0000000515028001$tuple',1,0,x'00')"
-planted "a row of a unique index with another owner" "entry \\[\"u\",7\\]: its row in index 'by_mail' says something else" \
+planted "a row of a unique index with another owner" "entry \\[\"u\",7\\]: its row in index 'by_mail' differs" \
     "UPDATE kv SET v=x'0002750021C020000000000000' WHERE $mail"
 planted "a row with another expiry" "entry \\[\"u\",7\\]: its row in index 'by_mail' expires at" "UPDATE kv SET exp=exp+1 WHERE $mail"
 planted "a definition that is none" "index 'by_mail': its definition is damaged" "UPDATE kv SET v=x'C0' WHERE $(row 0000000B01)"
 planted "a definition and a byte more" "index 'by_mail': its definition is damaged" \
     "UPDATE kv SET v=CAST(v||x'00' AS BLOB) WHERE $(row 0000000B01)"
-planted "a definition of another kind" "its definition is not as it is written" \
+planted "a definition of another kind" "its definition is not in canonical form" \
     "UPDATE kv SET v=CAST(substr(v,1,3)||x'07'||substr(v,5) AS BLOB) WHERE $(row 0000000B01)"
 planted "an id that will be given twice" 'it has id 4, but the next id is 2' "UPDATE kv SET v=x'00000002' WHERE k=x'0000000B03'"
-planted "a lost row of a text index" 'indexes: doc_1, database 0, entry .*: the entry has text, but no row here' \
+planted "a lost row of a text index" 'indexes: doc_1, database 0, entry .*: the entry has text, but no row in the index' \
     "DELETE FROM doc_1 WHERE id=(SELECT id FROM doc_1 LIMIT 1 OFFSET 9)"
 planted "lost texts" 'indexes: text_1, database 0, entry .*: its texts, row [0-9]+, are missing' \
     "DELETE FROM text_1 WHERE rowid=(SELECT id FROM doc_1 LIMIT 1 OFFSET 9)"
-planted "a row of a text index too many" 'indexes: doc_1, database 0, entry .*: row [0-9]+ is of an entry that is not there' \
+planted "a row of a text index too many" 'indexes: doc_1, database 0, entry .*: row [0-9]+ belongs to a missing entry' \
     "INSERT INTO doc_1(k) VALUES(x'000001027500021000')"
 planted "a text that is not the entry's" 'indexes: text_1, database 0, entry .*: column 0 has a text of 7 bytes' \
     "UPDATE text_1 SET c0='changed' WHERE rowid=(SELECT id FROM doc_1 LIMIT 1 OFFSET 9)"
-planted "texts of no entry" 'indexes: text_1: row 99999 has texts of no entry' \
+planted "texts of no entry" 'indexes: text_1: row 99999 has texts of a missing entry' \
     "INSERT INTO text_1(rowid,c0,c1) VALUES(99999,'a','b')"
-planted "words that are not those of the texts" 'indexes: text_1: its words are not those of its texts' \
+planted "words that are not those of the texts" 'indexes: text_1: its indexed words differ from its texts' \
     "UPDATE text_1_content SET c0='some text '||id WHERE id IN (SELECT id FROM doc_1 LIMIT 5)"
 planted "another index's specification" 'indexes: text, database 0, text index .*: its specification is not' \
     "UPDATE text SET spec=(SELECT spec FROM text WHERE d=3) WHERE d=0"
@@ -279,33 +279,33 @@ jobs=046A6F6273
 figures="k=x'00000004$jobs'"
 dead_id="(SELECT substr(k,-12) FROM kv WHERE $(row 00000009))"
 leased_id="(SELECT substr(k,-12) FROM kv WHERE $(row 00000008))"
-planted "a figure of a queue" "queues: kv, database 0, figures of queue 'jobs' .*: its figures say [0-9]+ that are ready" \
+planted "a figure of a queue" "queues: kv, database 0, figures of queue 'jobs' .*: recorded are [0-9]+ ready messages" \
     "UPDATE kv SET v=CAST(substr(v,1,35)||x'01'||substr(v,37) AS BLOB) WHERE $figures"
-planted "figures that are none" "figures of queue 'jobs' .*: its figures have 3 bytes" "UPDATE kv SET v=x'010203' WHERE $figures"
-planted "figures that are lost" "a row of queue 'jobs', which has no figures" "DELETE FROM kv WHERE $figures"
+planted "figures that are none" "figures of queue 'jobs' .*: its statistics have 3 bytes" "UPDATE kv SET v=x'010203' WHERE $figures"
+planted "figures that are lost" "a row of queue 'jobs', which has no statistics" "DELETE FROM kv WHERE $figures"
 planted "a lost message" "waiting in 'jobs' .*: it has no message" \
     "DELETE FROM kv WHERE substr(k,1,9)=x'00000005$jobs' AND substr(k,-12)=(SELECT substr(k,-12) FROM kv WHERE $(row "00000006$jobs" 20))"
-planted "a message that nobody gets" "message of 'jobs' .*: the message neither waits nor is it leased" \
+planted "a message that nobody gets" "message of 'jobs' .*: the message is neither waiting nor leased" \
     "DELETE FROM kv WHERE $(row "00000006$jobs" 20)"
-planted "... nor is it counted" "its figures say [0-9]+ that are delayed, but there are 29" \
+planted "... nor is it counted" "recorded are [0-9]+ delayed messages, but there are 29" \
     "DELETE FROM kv WHERE $(row 00000006056C61746572 4)"
-planted "a message that waits twice" "message [0-9a-f]{24} waits twice" \
+planted "a message that is waiting twice" "message [0-9a-f]{24} is waiting twice" \
     "INSERT INTO kv SELECT CAST(substr(k,1,17)||x'0000000000000001'||substr(k,-12) AS BLOB),ver,exp,v FROM kv WHERE $(row "00000006$jobs" 20)"
-planted "a message that waits and is leased" "the message waits, and is leased" \
+planted "a message that waits and is leased" "the message is both waiting and leased" \
     "INSERT INTO kv SELECT CAST(substr(k,1,17)||x'0000000000000001'||$leased_id AS BLOB),ver,exp,v FROM kv WHERE $(row "00000006$jobs" 20)"
 planted "a lost lease" "state in 'jobs' .*: it has no lease" "DELETE FROM kv WHERE $(row 00000008)"
 planted "a lost state" "lease in 'jobs' .*: it has no state" \
     "DELETE FROM kv WHERE substr(k,1,4)=x'00000007' AND substr(k,-12)=$leased_id"
 planted "a state that is none" "state in 'jobs' .*: it cannot be decoded" \
     "UPDATE kv SET v=x'01' WHERE substr(k,1,4)=x'00000007' AND substr(k,-12)=$leased_id"
-planted "a state of another kind" "a state of kind 2 and version" \
+planted "a state of another kind" "unexpected state of kind 2 and version" \
     "UPDATE kv SET v=CAST(x'02'||substr(v,2) AS BLOB) WHERE substr(k,1,4)=x'00000007' AND substr(k,-12)=$leased_id"
-planted "a lease with another end" "lease in 'jobs' .*: its time is [0-9]+, but its state says" \
+planted "a lease with another end" "lease in 'jobs' .*: its time is [0-9]+, but that in its state is" \
     "UPDATE kv SET v=CAST(substr(v,1,8)||iif(substr(v,9,1)=x'FE',x'FD',x'FE')||substr(v,10) AS BLOB) WHERE substr(k,1,4)=x'00000007' AND substr(k,-12)=$leased_id"
 planted "a lost dead letter" "it has no row among the dead letters" "DELETE FROM kv WHERE $(row 00000009)"
 planted "a dead letter without a message" "state in 'jobs' .*: it has no message" \
     "DELETE FROM kv WHERE substr(k,1,4)=x'00000005' AND substr(k,-12)=$dead_id"
-planted "a dead letter that is not dead" "the message is a dead letter, and not dead" \
+planted "a dead letter that is not dead" "the message is among the dead letters, but is not one" \
     "INSERT INTO kv SELECT CAST(x'00000005$jobs'||(SELECT substr(v,1,8) FROM kv WHERE $figures)||$dead_id AS BLOB),ver,exp,v
      FROM kv WHERE substr(k,1,4)=x'00000005' AND substr(k,-12)=$dead_id"
 planted "a message that is none" "message of 'jobs' .*: it cannot be decoded" "UPDATE kv SET v=x'05' WHERE $(row "00000005$jobs" 20)"
@@ -313,7 +313,7 @@ planted "a message's value that is none" "message of 'jobs' .*: its value cannot
     "UPDATE kv SET v=CAST(substr(v,1,length(v)-1)||x'C1' AS BLOB) WHERE $(row "00000005$jobs" 20)"
 planted "a message's keys that are none" "message of 'jobs' .*: its UNDELIVERED keys cannot be decoded" \
     "UPDATE kv SET v=CAST(substr(v,1,17)||x'00FF'||substr(v,20) AS BLOB) WHERE $(row "00000005$jobs" 20)"
-planted "a message of another incarnation" "it is of incarnation 1, but the queue has" \
+planted "a message of another incarnation" "it belongs to incarnation 1 of the queue, but that is" \
     "INSERT INTO kv SELECT CAST(substr(k,1,9)||x'0000000000000001'||substr(k,18) AS BLOB),ver,exp,v FROM kv WHERE $(row "00000005$jobs" 20)"
 planted "attempts that are lost" "waiting in 'jobs' .*: it has no number of attempts" "UPDATE kv SET v=x'' WHERE $(row "00000006$jobs" 20)"
 planted "a dedup id without a time" "dedup id of 'jobs' .*: its time has 1 bytes" "UPDATE kv SET v=x'00' WHERE $(row 0000000A 3)"

@@ -71,7 +71,7 @@ node_signal 3 -STOP
 node_signal 1 -KILL
 node_gone 1
 check "when it is lost the older one does not lead" \
-    node_says 2 "newer than format $older, the newest that this node knows: it does not lead"
+    node_says 2 "supports formats up to $older and will not lead"
 node_signal 3 -CONT
 check "... but the newer one" node_ready 3
 check "... but it passes clients on" test "$(node 2 GET led)" = yes

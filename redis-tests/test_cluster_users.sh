@@ -42,7 +42,7 @@ same "the configured user" PONG "$(as 2 ann a PING)"
 check "a password that is only configured there does not" grep -q WRONGPASS <(as 2 ann other PING)
 check "nor a user" grep -q WRONGPASS <(as 2 bob any PING)
 check "the log names those that differ" \
-    grep -q 'users of the configuration differ from those in PostgreSQL, which count: ann, bob$' "$scratch/node2.log"
+    grep -q 'the users of the configuration differ from those in PostgreSQL, which are used: ann, bob$' "$scratch/node2.log"
 check "... and no password or hash" bash -c "! grep -E 'count:.*(#|>)' '$scratch/node2.log'"
 
 # ---- changes ---------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ node_listens 3
 node 3 MSET a 1 b 2 c 3 d 4 e 5 f 6 >"$scratch/long" &
 long=$!
 check "a node that knows no users refuses every client, and says why" \
-    grep -q 'TRYAGAIN the users are not known yet: PostgreSQL: .*No such file' <(node 3 PING)
+    grep -q 'TRYAGAIN the users are not loaded yet: PostgreSQL: .*No such file' <(node 3 PING)
 check "... not by what it has configured" grep -q 'TRYAGAIN the users are not known yet' <(as 3 door any PING)
 wait $long
 check "... nor is a command told anything else that is long for a stranger" \

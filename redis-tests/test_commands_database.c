@@ -39,7 +39,7 @@ static void select_knows_how_many_there_are(void **state)
 {
     expect(c, "-ERR DB index is out of range", "SELECT 4");
     expect(c, "-ERR DB index is out of range", "SELECT -1");
-    expect(c, "-NODB there is no database 'x'*", "SELECT x");
+    expect(c, "-NODB database 'x' does not exist*", "SELECT x");
     expect(c, "-ERR wrong number of arguments for 'select' command", "SELECT");
     expect(c, "@", "KV.SET ['a'] 1");
     expect(c, ":1", "DBSIZE");

@@ -812,7 +812,7 @@ static void port_0_is_no_tcp(void **state)
     redisFree(u);
     testserver_free(s);
     testserver_refuses(&(struct testserver_options){.env = env},
-                       "port and tls-port are 0 and there is no unixsocket to listen on");
+                       "port and tls-port are 0, and no unixsocket is set");
 }
 
 static void a_stale_socket_is_replaced_and_nothing_else(void **state)

@@ -227,7 +227,7 @@ is_refused "a key of 2049 bytes" /v2/watch "0a84100a811002${long}00" 400 'A key 
 
 # ---- what is wrong ----
 
-invalid='Request protobuf is invalid: it is no '
+invalid='Invalid protobuf in the request: not a valid '
 is_refused "half a body" /v2/atomic_write "121b0a0c${key_a1}" 400 "${invalid}kv.AtomicWrite."
 is_refused "a length beyond all" /v2/atomic_write 12ffffffff0f0a00 400 "${invalid}kv.AtomicWrite."
 is_refused "a length of ten bytes" /v2/snapshot_read 0affffffffffffffffff01 400 "${invalid}kv.SnapshotRead."
@@ -250,7 +250,7 @@ for length in 0 7 9; do
     data=$(field 1 "$(printf '0%.0s' $(seq 1 $((2 * length))))")
     [ "$length" -gt 0 ] || data=0a00
     send /v2/atomic_write "$(set_of "$(field 2 "${data}1002")1801")"
-    same "a counter of $length bytes" "400 A value of encoding 2 (LE64) has 8 bytes, not $length." "$status $text"
+    same "a counter of $length bytes" "400 A value of encoding 2 (LE64) must have 8 bytes, not $length." "$status $text"
 done
 for kind in 00 06 07 08 0a 7f; do
     is_refused "a mutation of kind $kind" /v2/atomic_write "$(set_of "12050a0178100318$kind")" 400 \

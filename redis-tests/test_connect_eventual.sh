@@ -102,6 +102,6 @@ check "... and tells of the node that came back" until_is "$(at 1)/connect/event
 check "... which reads" until_is 1 entry 1 eventual/snapshot_read
 node_start 3 --node-http-address 127.0.0.1:80
 node_gone 3
-same "an address that is none is refused" "tupled: node-http-address is no http://host:port: \"127.0.0.1:80\"" \
+same "an address that is none is refused" "tupled: node-http-address must be http://host:port, not \"127.0.0.1:80\"" \
     "$(<"$scratch/node3.out")"
 finish

@@ -107,7 +107,7 @@ static bool is_state(redisContext *c, const char *name, const char *state)
     return strstr(ask(c, "KV.INDEX INFO %s", name), state) != NULL;
 }
 
-/* False: it is not there, or has failed. */
+/* False: it does not exist, or has failed. */
 static bool wait_ready(redisContext *c, const char *name)
 {
     long until = testserver_now_ms() + LIMIT_MS;

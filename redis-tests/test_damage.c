@@ -150,8 +150,8 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     assert_true(health_is("damaged"));
     assert_true(load_info(c, "store_damaged_reads") >= damaged);
     assert_true(testserver_has_logged(server, "tupled.db at offset "));
-    verify("[state damaged pages :* pages-total :* damaged :1 took-ms :* "
-           "places [tupled.db at offset * is damaged: a page with a wrong checksum]]");
+    verify("[state damaged pages :* pages-total :* damaged :1 took-ms :* places [tupled.db at "
+           "offset * is damaged: checksum mismatch in a page]]");
     expect(c, "-CORRUPT *", "KV.COUNT PREFIX ['k'] WHERE {'$':1}");
     /* Writes go on, also of those that cannot be read, and last. */
     write_all(2);

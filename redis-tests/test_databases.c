@@ -70,10 +70,10 @@ static void a_database_has_a_name_and_a_number(void **state)
     expect(d, "+OK", "SELECT %lld", number);
     expect(d, "*", "KV.GET %s", "[\"a\"]");
     expect(d, ":1", "DBSIZE");
-    expect(c, "-ERR there is a database 'shop' already", "KV.DB CREATE shop");
+    expect(c, "-ERR database 'shop' already exists", "KV.DB CREATE shop");
     expect(c, "-ERR a name of digits alone means a number*", "KV.DB CREATE 77");
-    expect(c, "-ERR the name of a database has 1 to 64 of*", "KV.DB CREATE a/b");
-    expect(c, "-NODB there is no database 'other'*", "SELECT other");
+    expect(c, "-ERR the name of a database must be 1 to 64 of*", "KV.DB CREATE a/b");
+    expect(c, "-NODB database 'other' does not exist*", "SELECT other");
     expect(c, "-ERR DB index is out of range", "SELECT 60000");
     expect(c, "-ERR DB index is out of range", "SELECT 65535");
     expect(c, "-ERR databases 0 to 15 are always there*", "KV.DB DROP 3");
@@ -123,7 +123,7 @@ static void a_full_database_refuses_what_adds_and_nothing_else(void **state)
     expect(c, ":*", "KV.DB CREATE small MAXENTRIES 3");
     expect(c, "+OK", "SELECT small");
     for (int i = 0; i < 3; i++) expect(c, "*", "KV.SET [%d] 1", i);
-    expect(c, "-QUOTA database 'small' holds 3 of 3 entries", "KV.SET [3] 1");
+    expect(c, "-QUOTA database 'small' has 3 of 3 entries", "KV.SET [3] 1");
     expect(c, "*", "KV.SET [1] 2");                   /* one that is there */
     expect(c, "*", "KV.ATOMIC DEL [0] SET [3] 1 x "); /* malformed: nothing happens */
     expect(c, "*", "KV.ATOMIC DEL [0] SET [4] 1");
@@ -182,7 +182,7 @@ static void messages_count_and_a_full_queue_can_be_worked_off(void **state)
     int count = 0;
     while (strncmp(ask(c, "KV.ENQUEUE q %s", value), "-QUOTA", 6) != 0) count++;
     assert_in_range(count, 3, 8);
-    expect(c, "-QUOTA database 'jobs' holds * KB of 4.9 KB, and this would be more",
+    expect(c, "-QUOTA database 'jobs' has * KB of 4.9 KB, and this would exceed the limit",
            "KV.SET [1] %s", value);
     for (int i = 0; i < count; i++) {
         redisReply *r = ask_reply(c, "KV.DEQUEUE q");
@@ -228,7 +228,7 @@ static void a_quota_survives_restarts_and_kills(void **state)
         expect(c, "+OK", "SELECT kept");
         for (int i = 0; i < 40; i++) expect(c, "*", "KV.SET [%d] 2", i); /* adds nothing */
         for (int i = 40; i < 50; i++) expect(c, "*", "KV.SET [%d] 1", i);
-        expect(c, "-QUOTA database 'kept' holds 50 of 50 entries", "KV.SET [50] 1");
+        expect(c, "-QUOTA database 'kept' has 50 of 50 entries", "KV.SET [50] 1");
         expect(c, ":50", "DBSIZE");
         for (int i = 40; i < 50; i++) expect(c, ":1", "KV.DEL [%d]", i);
         expect(c, ":40", "DBSIZE");
@@ -244,7 +244,7 @@ static void a_limit_may_come_later(void **state)
     }
     expect(c, "+OK", "KV.DB LIMIT 3 MAXENTRIES 31");
     expect(c, "*", "KV.SET [30] 1");
-    expect(c, "-QUOTA database '3' holds 31 of 31 entries", "KV.SET [31] 1");
+    expect(c, "-QUOTA database '3' has 31 of 31 entries", "KV.SET [31] 1");
     expect(c, ":31", "DBSIZE");
 }
 

@@ -239,7 +239,7 @@ static void writing_resumes_when_the_kept_journal_had_filled_the_disk(void **sta
 
 static void writing_resumes_when_the_data_had_filled_the_disk(void **state)
 {
-    full_and_again("4mb", "*\"why\":\"the disk is full: what is written cannot be applied\"*");
+    full_and_again("4mb", "*\"why\":\"the disk is full: writes cannot be applied\"*");
 }
 
 /* The server is killed while the disk is full, and started when there is space again. */

@@ -40,8 +40,8 @@ static void what_is_wrong_is_said(void **state)
         {"KV.DO IDEM", "-ERR syntax error: KV.DO IDEM needs an id and a command"},
         {"KV.DO IDEM a", "-ERR syntax error: KV.DO IDEM needs an id and a command"},
         {"KV.DO IDEM %b INCR n", "-ERR IDEM must be an id of 1 to 255 bytes, not 0"},
-        {"KV.DO IDEM a KV.SET ['k'] 1 IDEM b", "-ERR syntax error: IDEM stands there twice"},
-        {"KV.DO IDEM a KV.ATOMIC IDEM b SET ['k'] 1", "-ERR syntax error: IDEM stands there twice"},
+        {"KV.DO IDEM a KV.SET ['k'] 1 IDEM b", "-ERR syntax error: duplicate IDEM"},
+        {"KV.DO IDEM a KV.ATOMIC IDEM b SET ['k'] 1", "-ERR syntax error: duplicate IDEM"},
         {"KV.DO IDEM a INCR", "-ERR wrong number of arguments for 'incr' command"},
         {"KV.DO IDEM a INKR n", "-ERR unknown command 'INKR', with args beginning with: 'n' *"},
         {"KV.DO NOPE", "-ERR unknown command 'NOPE', with args beginning with: "},
@@ -64,7 +64,7 @@ static void what_cannot_be_repeated_is_refused(void **state)
         char wanted[200];
         snprintf(command, sizeof command, "KV.DO IDEM a %s", refused[i][0]);
         snprintf(wanted, sizeof wanted,
-                 "-ERR KV.DO runs commands that write and may stand in a transaction, not '%s'",
+                 "-ERR KV.DO runs commands that write and are allowed in a transaction, not '%s'",
                  refused[i][1]);
         expect(c, wanted, command);
     }

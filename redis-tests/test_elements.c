@@ -218,8 +218,8 @@ static void a_cursor_is_of_one_key(void **state)
     fill("set", MANY);
     expect(c, ":1", "COPY set set2");
     page_of("set", 5, cursor, all, sizeof all);
-    expect(c, "-ERR invalid cursor: it is none of this key", "KV.ELEMENTS ['set2'] CURSOR %s",
-           cursor);
+    expect(c, "-ERR invalid cursor: it does not belong to this key",
+           "KV.ELEMENTS ['set2'] CURSOR %s", cursor);
     expect(c, "-ERR invalid cursor*", "KV.ELEMENTS ['set'] CURSOR nonsense");
     expect(c, "-ERR invalid cursor*", "KV.ELEMENTS ['set'] CURSOR %b", "", (size_t)0);
     cursor[strlen(cursor) - 4] = '\0'; /* another place: not of the row's beginning, or no row */

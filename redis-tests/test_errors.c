@@ -145,7 +145,7 @@ static void a_key_that_is_no_tuple_is_shown_as_one(void **state)
         {"KV.GET 'users'", "-ERR invalid key: *, such as ['users',1]*"},
         {"KV.GET [users,1]", "-ERR invalid key: *; did a shell take the double quotes? *"},
         {"KV.GET [Ina,1]", "-ERR invalid key: *; did a shell take the double quotes? *"},
-        {"KV.GET [null]", "-ERR invalid key: null is no key part at offset 1"},
+        {"KV.GET [null]", "-ERR invalid key: null cannot be part of a key at offset 1"},
         {"KV.LIST PREFIX users", "-ERR invalid key: *; write ['users']*"},
         {"KV.ATOMIC CHECK users:1 NONE", "-ERR invalid key: *; write ['users',1]*"},
         {"SUBSCRIBE kv:watch:[users,1]", "-ERR invalid key: *did a shell take*"},
@@ -157,15 +157,17 @@ static void a_first_number_that_is_a_count_is_called_so(void **state)
 {
     static const char *const rows[][2] = {
         {"KV.ENQUEUE q 1 BACKOFF 1000 5000",
-         "-ERR syntax error: BACKOFF needs an argument; first comes the number of delays, then "
-         "they: BACKOFF 2 1000 5000"},
-        {"KV.ENQUEUE q 1 BACKOFF 5000", "-ERR BACKOFF must be between 0 and 1000, not 5000; first "
-                                        "comes the number of delays*"},
-        {"KV.ENQUEUE q 1 UNDELIVERED ['k']", "-ERR *UNDELIVERED*; first comes the number of keys*"},
-        {"KV.DEQUEUE q ALSO r", "-ERR *ALSO 'r'; first comes the number of further queues*"},
+         "-ERR syntax error: BACKOFF needs an argument; the number of delays must come first: "
+         "BACKOFF 2 1000 5000"},
+        {"KV.ENQUEUE q 1 BACKOFF 5000", "-ERR BACKOFF must be between 0 and 1000, not 5000; the "
+                                        "number of delays must come first*"},
+        {"KV.ENQUEUE q 1 UNDELIVERED ['k']",
+         "-ERR *UNDELIVERED*; the number of keys must come first*"},
+        {"KV.DEQUEUE q ALSO r", "-ERR *ALSO 'r'; the number of further queues must come first*"},
         {"KV.INDEX CREATE i PREFIX ['k'] ON name age",
-         "-ERR *ON 'name'; first comes the number of paths, then they: ON 1 name"},
-        {"KV.INDEX CREATE i PREFIX ['k'] ON 2 name", "-ERR *; first comes the number of paths*"},
+         "-ERR *ON 'name'; the number of paths must come first: ON 1 name"},
+        {"KV.INDEX CREATE i PREFIX ['k'] ON 2 name",
+         "-ERR *; the number of paths must come first*"},
         {"KV.INDEX CREATE i PREFIX ['k'] TEXT title x", "-ERR *then they: TEXT 2 title body"},
     };
     EXPECT_ROWS(rows);
@@ -175,11 +177,11 @@ static void words_in_the_wrong_place_are_told_theirs(void **state)
 {
     static const char *const rows[][2] = {
         {"KV.SET ['k'] 1 IDEM a EX 10",
-         "-ERR syntax error: IDEM id must be the last words of kv.set"},
-        {"KV.DEL IDEM a", "-ERR syntax error: IDEM id must be the last words of kv.del"},
+         "-ERR syntax error: IDEM id must be the last arguments of kv.set"},
+        {"KV.DEL IDEM a", "-ERR syntax error: IDEM id must be the last arguments of kv.del"},
         {"KV.ATOMIC SET ['k'] 1 IDEM a",
-         "-ERR syntax error: IDEM id must be the first words of kv.atomic"},
-        {"KV.LIST IDEM a", "-ERR syntax error: unexpected 'IDEM'; kv.list takes none"},
+         "-ERR syntax error: IDEM id must be the first arguments of kv.atomic"},
+        {"KV.LIST IDEM a", "-ERR syntax error: unexpected 'IDEM'; kv.list does not support it"},
         {"KV.ATOMIC SET ['k'] 1 NX", "-ERR syntax error: no NX in KV.ATOMIC; *CHECK key NONE*"},
         {"KV.ATOMIC SET ['k'] 1 XX", "-ERR syntax error: no XX *CHECK key versionstamp*"},
         {"KV.ATOMIC SET ['k'] 1 IFVERSION 00000000000000010000",
@@ -276,13 +278,12 @@ static void an_index_may_be_made_if_it_is_not_there(void **state)
     expect(c, ":0", "KV.INDEX CREATE i PREFIX ['k'] ON 2 a b UNIQUE IF NOT EXISTS");
     expect(c, ":0", "KV.INDEX CREATE i IF NOT EXISTS UNIQUE ON 2 a b PREFIX ['k']");
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
-        expect(c, "-ERR there is an index 'i' with another definition*", other[i]);
+        expect(c, "-ERR index 'i' exists with another definition*", other[i]);
     }
-    expect(c, "-ERR there is an index 'i' already",
-           "KV.INDEX CREATE i PREFIX ['k'] ON 2 a b UNIQUE");
+    expect(c, "-ERR index 'i' already exists", "KV.INDEX CREATE i PREFIX ['k'] ON 2 a b UNIQUE");
     expect(c, "+OK", "KV.INDEX CREATE t PREFIX ['k'] TEXT 1 a TOKENIZE porter IF NOT EXISTS");
     expect(c, ":0", "KV.INDEX CREATE t PREFIX ['k'] TEXT 1 a TOKENIZE porter IF NOT EXISTS");
-    expect(c, "-ERR there is an index 't' with *",
+    expect(c, "-ERR index 't' exists with *",
            "KV.INDEX CREATE t PREFIX ['k'] TEXT 1 a IF NOT EXISTS");
     expect(c, "-ERR syntax error: unexpected 'EXISTS' (NOT expected)",
            "KV.INDEX CREATE u PREFIX ['k'] ON 1 a IF EXISTS");

@@ -44,9 +44,9 @@ id2=$(cli KV.ENQUEUE q 1)
 check "... and after a restart" test "$id2" \> 000000001fffffff00000000
 refused() { same "KV.LOAD refuses $1" "$2" "$(cli KV.LOAD SET '["whole"]' 1 "${@:3}" 2>&1 | head -n 1)"; }
 refused "an unknown record" "ERR syntax error: unexpected 'FOO' (SET, DEL, COLLECTION, MESSAGE or DEAD expected) (record 1)" FOO
-refused "a broken key" "ERR invalid key: string without an end at offset 1 (record 1)" SET '["b' 4
+refused "a broken key" "ERR invalid key: unterminated string at offset 1 (record 1)" SET '["b' 4
 refused "a broken id" "ERR invalid message id 'x' (record 2)" DEL '["k"]' MESSAGE q x 1 1
-refused "an id that no server gives" "ERR no server gives an id as large as that (record 1)" \
+refused "an id that no server gives" "ERR no server returns an id that large (record 1)" \
     MESSAGE q 400000000000000000000000 1 1
 refused "an unknown option" "ERR syntax error: unexpected 'LATER' (SET, DEL, COLLECTION, MESSAGE or DEAD expected) (record 2)" \
     DEAD q 000000000000000200000000 1 1 LATER
@@ -177,7 +177,7 @@ same "... and are not there" "" "$(cli FUNCTION LIST LIBRARYNAME shop)"
 check "libraries and entries" ctl import "$scratch/lib.jsonl"
 same "... are there" "1 1" "$(cli FUNCTION LIST LIBRARYNAME shop | grep -cx shop) $(cli KV.GET '["lib"]')"
 printf '{"library":"x","code":5}\n' >"$scratch/bad.jsonl"
-said "code that is none" 1 "line 1: a library has a name and its code, texts" import "$scratch/bad.jsonl"
+said "code that is none" 1 "line 1: a library must have a name and code, both strings" import "$scratch/bad.jsonl"
 printf '{"library":"x","code":"return 1"}\n' >"$scratch/bad.jsonl"
 said "... nor a library" 1 "bad.jsonl, line 1: ERR Missing library metadata" import "$scratch/bad.jsonl"
 cat >"$scratch/old.jsonl" <<'OLD'
@@ -214,7 +214,7 @@ PY
     wait "$proxy" 2>/dev/null
     rm "$scratch/before"
 }
-before said "a server without functions" 1 "shop.jsonl, line 1: the server has no functions. It says: ERR unknown command" \
+before said "a server without functions" 1 "shop.jsonl, line 1: the server does not support functions. It replied: ERR unknown command" \
     import "$scratch/shop.jsonl"
 before check "... is exported, without libraries" ctl export --all -o "$scratch/old_server.jsonl"
 same "... and says so" '"libraries":0' "$(tail -n 1 "$scratch/old_server.jsonl" | grep -oE '"libraries":[0-9]+')"
@@ -236,15 +236,15 @@ said "a value that is none" 1 "bad.jsonl, line 3: ERR invalid value: expected a 
 said "... seen without a server" 1 "bad.jsonl, line 3: invalid value" import --dry-run "$scratch/bad.jsonl"
 same "... nothing of its transaction is loaded" "" "$(cli KV.GET '["j",1]')"
 printf '{"key":["j",1],"val":1}\n' >"$scratch/bad.jsonl"
-said "an unknown member" 1 'line 1: a record has no member "val"' import "$scratch/bad.jsonl"
+said "an unknown member" 1 'line 1: a record cannot have a member "val"' import "$scratch/bad.jsonl"
 printf '{"key":["j",1],"value":1\n' >"$scratch/bad.jsonl"
-said "half a line" 1 "bad.jsonl, line 1: not a record" import "$scratch/bad.jsonl"
+said "half a line" 1 "bad.jsonl, line 1: not a valid record" import "$scratch/bad.jsonl"
 printf '{"key":["j",1],"value":1,"expires":"soon"}\n' >"$scratch/bad.jsonl"
 said "a time that is none" 1 "line 1: expires is a number of milliseconds" import "$scratch/bad.jsonl"
 sed "/^{\"library\"/d" "$scratch/all.jsonl" >"$scratch/databases.jsonl"
 said "several databases into one" 2 "has several databases" --db 3 import "$scratch/databases.jsonl"
-said "a source that is not known" 2 "--from nope is not known; there are: export keyval" import --from nope x
-said "a format that is not known" 2 "--format is jsonl or msgpack, not xml" export --format xml
+said "a source that is not known" 2 "unknown value nope of --from; the values are export keyval" import --from nope x
+said "a format that is not known" 2 "--format must be jsonl or msgpack, not xml" export --format xml
 said "a file that is not there" 1 "nosuch" import "$scratch/nosuch"
 said "a place where nothing can be written" 1 "nosuch/x.partial" export -o "$scratch/nosuch/x"
 cli ACL SETUSER reader on '>secret' '+@read' '~*' >/dev/null
@@ -400,10 +400,10 @@ sed -i 's/^target .*/target elsewhere/' "$scratch/other.jsonl.progress"
 cp "$scratch/w.jsonl" "$scratch/other.jsonl"
 said "... and that of another server" 1 "is of an import to elsewhere" import "$scratch/other.jsonl"
 echo x >"$scratch/other.jsonl.progress"
-said "... and what is none" 1 "--restart begins anew" import "$scratch/other.jsonl"
+said "... and what is none" 1 "--restart starts from the beginning" import "$scratch/other.jsonl"
 port_before=$(sed -n 's/^target .*:\([0-9]*\).*/\1/p' "$scratch/w.jsonl.progress")
 sed -i "s/:$port_before/:$port/" "$scratch/w.jsonl.progress" # the server has another port now
-said "the same call goes on after it" 0 "going on after" import "$scratch/w.jsonl"
+said "the same call goes on after it" 0 "continuing after" import "$scratch/w.jsonl"
 same "... everything is there, once" "$once" "$(ctl digest)"
 stop_server
 exit "$((failures > 0))"

@@ -193,7 +193,7 @@ static void unfinished_backups_are_removed_at_the_start(void **state)
     assert_int_not_equal(access(part, F_OK), 0);
     assert_int_not_equal(access(journal, F_OK), 0);
     assert_int_equal(access(other, F_OK), 0);
-    assert_true(testserver_has_logged(server, "removed 2 files of unfinished backups"));
+    assert_true(testserver_has_logged(server, "removed 2 files of incomplete backups"));
 }
 
 static void sighup_opens_the_log_anew(void **state)
@@ -209,7 +209,7 @@ static void sighup_opens_the_log_anew(void **state)
         if (testserver_now_ms() > until) fail_msg("there is no new log");
         testserver_pause();
     }
-    while (!testserver_has_logged(server, "SIGHUP: the log goes on here")) {
+    while (!testserver_has_logged(server, "SIGHUP: log file reopened")) {
         if (testserver_now_ms() > until) fail_msg("lines go on to the old log");
         testserver_pause();
     }

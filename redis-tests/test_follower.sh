@@ -56,7 +56,7 @@ check "KV.FIND" grep -q '{"x":2}' <(follow "KV.FIND by_x 2")
 same "KV.COUNT" 2 "$(follow "KV.COUNT PREFIX '[\"u\"]'")"
 same "another database" $'OK\n7' "$(follow 'SELECT other' 'GET a')"
 same "MULTI" $'OK\nQUEUED\nQUEUED\n1\n2' "$(follow MULTI 'GET a' "KV.COUNT PREFIX '[\"u\"]'" EXEC)"
-same "... with a write is refused" "TRYAGAIN this node does not lead: after READONLY, MULTI is for reads here" \
+same "... with a write is refused" "TRYAGAIN this node is not the leader: after READONLY, MULTI may only read here" \
     "$(follow MULTI 'SET a 2' | sed -n 2p)"
 same "... and has not happened" 1 "$(node 1 GET a)"
 same "READWRITE: the leader answers" $'slave\nOK\nmaster' "$(follow ROLE READWRITE ROLE | grep -E 'slave|master|OK')"
@@ -142,7 +142,7 @@ node_signal $other -TERM
 check "a node that follows ends cleanly" node_gone "$other"
 exec 3>&-
 
-# ---- PostgreSQL is silent --------------------------------------------------------------------------
+# ---- PostgreSQL does not respond --------------------------------------------------------------------------
 
 node_start $other "${options[@]}"
 node_says $other 'standing by: node[123]/.* leads'
@@ -156,7 +156,7 @@ for ((i = 0; i < 300; i++)); do
     sleep 0.1
 done
 same "a node that hears nothing for a while says so" \
-    "TRYAGAIN this node does not follow the leader: PostgreSQL is silent" "$said"
+    "TRYAGAIN this node cannot follow the leader: PostgreSQL does not respond" "$said"
 pg_start || not_ok "PostgreSQL starts again"
 for ((i = 0; i < 300; i++)); do
     said=$(printf '%s\n' READONLY 'GET up' | timeout 60 redis-cli -p "${node_port[other]}" | sed -n 2p)

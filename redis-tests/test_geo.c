@@ -92,7 +92,7 @@ static void members_that_are_found_have_a_limit_of_bytes(void **state)
         expect(c, ":1", "GEOADD k 1 2 %s", name);
     }
     expect(c, "+OK", "CONFIG SET max-transaction-size 1mb");
-    expect(c, "-LIMIT members that are larger together than max-transaction-size (1048576)",
+    expect(c, "-LIMIT the members together exceed max-transaction-size (1048576)",
            "GEOSEARCH k FROMLONLAT 1 2 BYRADIUS 1 km");
     redisReply *r = ask_reply(c, "GEOSEARCH k FROMLONLAT 1 2 BYRADIUS 1 km COUNT 1 ANY");
     assert_int_equal(r->elements, 1);

@@ -564,7 +564,7 @@ static void an_unsynced_definition_is_held(void **state)
     expect_next(writer, "+OK");
     wait_for_quiet();
     write_unsynced("KV.INDEX DROP new");
-    expect_held(reader, "-ERR there is no index 'new'", "KV.FIND new 1");
+    expect_held(reader, "-ERR no such index 'new'", "KV.FIND new 1");
     expect_next(writer, ":1");
 }
 

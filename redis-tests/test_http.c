@@ -127,7 +127,7 @@ static void after_a_refusal_nothing_is_run(void **state)
     http_say(h, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n"
                 "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
                 "GET /set/smuggled/1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    http_expect_next(h, 400, "{'error':'ERR there are Content-Length and Transfer-Encoding'}");
+    http_expect_next(h, 400, "{'error':'ERR both Content-Length and Transfer-Encoding'}");
     http_expect_end(h);
     expect(r, ":0", "EXISTS smuggled");
 }
@@ -157,8 +157,8 @@ static void expect_allow(const char *what, int status, const char *allow)
     const char *found = http_header_of(a, "allow");
     if (found == NULL || strcmp(found, allow) != 0) fail_msg("%s: allow %s", what, found);
     char wanted[200];
-    snprintf(wanted, sizeof wanted,
-             "{\"error\":\"ERR this path does not take that method, but %s\"}", allow);
+    snprintf(wanted, sizeof wanted, "{\"error\":\"ERR method not allowed; this path supports %s\"}",
+             allow);
     if (status == 405) assert_string_equal(a->body, wanted);
     http_free(a);
 }
@@ -178,7 +178,7 @@ static void methods_are_told(void **state)
 
 static void what_is_not_there_is_404(void **state)
 {
-    http_expect(h, 404, "{'error':'ERR there is nothing at /nothing/here'}", "GET /nothing/here",
+    http_expect(h, 404, "{'error':'ERR there is no resource /nothing/here'}", "GET /nothing/here",
                 NULL, NULL);
     http_expect(h, 404, "{'error':*}", "POST /livez2", NULL, "[]");
     http_expect(h, 404, "{'error':*}", "GET //get/a", NULL, NULL);

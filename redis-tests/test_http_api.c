@@ -229,8 +229,8 @@ static void bytes_come_as_base64_when_asked(void **state)
 static void bytes_that_are_no_text_are_an_error_otherwise(void **state)
 {
     expect_command("{'result':'OK'}", "['SET','b',{'$bytes':'/w=='}]");
-    expect_error("{'error':'ERR the command was carried out, but *base64*'}", "['GET','b']");
-    http_expect(h, 200, "[{'error':'ERR the command was carried out, but *'},{'result':1}]",
+    expect_error("{'error':'ERR the command has taken effect, but *base64*'}", "['GET','b']");
+    http_expect(h, 200, "[{'error':'ERR the command has taken effect, but *'},{'result':1}]",
                 "POST /pipeline", NULL, "[['GET','b'],['STRLEN','b']]");
 }
 

@@ -86,7 +86,7 @@ same "... messages, when they are due, what they try, and their keys" \
 {"queue":"deno","value":{"x":1},"due":4000000000000,"attempts":0,"backoff":[10,20],"undelivered":[["f",1],["g"]]}' \
     "$(messages)"
 once=$(digest 0)
-said "it can be loaded twice" 0 ", 4 records changed nothing" import --from deno "$file"
+said "it can be loaded twice" 0 ", 4 records without effect" import --from deno "$file"
 same "... and is there once" "4 $once" "$(messages | wc -l) $(digest 0)"
 id=$(cli KV.ENQUEUE deno 1)
 check "the server's own ids come after those of Deno's messages" test "$id" \> "$(cli KV.QUEUE EXPORT deno READY | grep -E '^[0-9a-f]{24}$' |
@@ -109,7 +109,7 @@ nobody=()
 [ "$(id -u)" -ne 0 ] || nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 if "${nobody[@]}" test -x "$tool" 2>/dev/null; then
     "${nobody[@]}" timeout 60 "$tool" import --dry-run --from deno "$scratch/still/a?b#c%.db" 2>"$scratch/err"
-    same "a file where nothing can be written" "0 $values entries and 0 messages are as they should be" "$? $(<"$scratch/err")"
+    same "a file where nothing can be written" "0 $values entries and 0 messages are valid" "$? $(<"$scratch/err")"
     chmod 755 "$scratch/still" && made "$scratch/still/w.db" leave <"$scratch/good.sql"
     rm -f "$scratch/still/w.db-shm" && chmod 555 "$scratch/still"
     "${nobody[@]}" timeout 60 "$tool" import --dry-run --from deno "$scratch/still/w.db" 2>"$scratch/err"
@@ -130,21 +130,21 @@ said "an empty file" 1 "empty.db is no file of SQLite" import --from deno "$scra
 said "a file of SQLite" 1 "other.db is a file of SQLite, but not of Deno KV" import --from deno "$scratch/other.db"
 said "half a file" 1 "cut.db: database disk image is malformed" import --from deno "$scratch/cut.db"
 said "none at all" 1 "none.db" import --from deno "$scratch/none.db"
-said "standard input" 2 "--from deno reads a file, not standard input" import --from deno - </dev/null
+said "standard input" 2 "--from deno cannot read standard input; give a file" import --from deno - </dev/null
 bad() { # name, text, row
     rm -f "$scratch"/bad.db*
     { echo "$tables"; put 0200 00 3; echo "$3"; } | made "$scratch/bad.db"
     said "$1" 1 "$2" import --from deno "$scratch/bad.db"
 }
 bad "an encoding that is none" 'the entry ["a"]: The value encoding 7 is unknown.' "$(put 026100 00 7)"
-bad "a counter of 7 bytes" 'the entry ["a"]: A value of encoding 2 (LE64) has 8 bytes, not 7.' "$(put 026100 00000000000000 2)"
+bad "a counter of 7 bytes" 'the entry ["a"]: A value of encoding 2 (LE64) must have 8 bytes, not 7.' "$(put 026100 00000000000000 2)"
 bad "no value of V8" 'the entry ["a"]: invalid V8 value' "$(put 026100 ff104105 1)"
 bad "no key" 'the entry with the key of the bytes 03: invalid key' "$(put 03 00 3)"
 queued() { echo "insert into queue values (1, 'me', x'$1', '$2', '$3');"; }
 bad "no message" 'the message me: invalid V8 value' "$(queued 00 '[]' '[]')"
 bad "no schedule" 'the message me: its backoff schedule is no list' "$(queued ff104902 '["x"]' '[]')"
-bad "no keys" 'the message me: its keysIfUndelivered are no list of keys' "$(queued ff104902 '[]' '[[256]]')"
-bad "nor these" 'the message me: its keysIfUndelivered are no list of keys' "$(queued ff104902 '[]' '[[3]]')"
+bad "no keys" 'the message me: its keysIfUndelivered is not a list of keys' "$(queued ff104902 '[]' '[[256]]')"
+bad "nor these" 'the message me: its keysIfUndelivered is not a list of keys' "$(queued ff104902 '[]' '[[3]]')"
 rm -f "$scratch"/*.progress
 
 # ---- many, and kills ----
@@ -191,7 +191,7 @@ begun() {
 }
 begun --from deno "$scratch/many.db"
 check "... it does not begin anew" bash -c "! grep -qE '^place k:$' $scratch/state"
-said "what was killed goes on" 0 "going on after" --db 2 import --state "$scratch/state" --from deno "$scratch/many.db"
+said "what was killed goes on" 0 "continuing after" --db 2 import --state "$scratch/state" --from deno "$scratch/many.db"
 begun --from deno "$scratch/many.db"
 said "... not with another prefix" 1 "is of another input" --db 2 import --state "$scratch/state" --from deno --prefix '["x"]' \
     "$scratch/many.db"
@@ -293,7 +293,7 @@ if has "services that fail" python3; then
     same "... is asked once, and in pages" "1 7" "$(asked metadata) $(asked read)"
     gets_by "500, 503 and 429 are passed" '' 'ok,500,503,ok,429,ok,502'
     check "... the last one more than once" test "$(asked read)" -eq 11
-    check "... they are told" grep -q 'warning: .*/db/1/connect: it answers with status 503: told to; once more in' "$scratch/err"
+    check "... they are told" grep -q 'warning: .*/db/1/connect: it responded with status 503: told to; retrying in' "$scratch/err"
     gets_by "connections that end" '' 'ok,drop,ok,cut,drop,ok,cut'
     gets_by "answers in pieces" '' 'slow,ok,slow'
     gets_by "a token that is no good any more" '' 'ok,401,ok,403,ok,token'
@@ -309,7 +309,7 @@ if has "services that fail" python3; then
     gets_by "version 2" 'v2' ''
     same "... has one" "read ok 2" "$(sed -n '$p' "$scratch/asked")"
     gets_by "a service that gives few at a time" '' '413,400,ok'
-    ends "one that refuses" 1 "it answers with status 404: told to" '' 'ok,404'
+    ends "one that refuses" 1 "it responded with status 404: told to" '' 'ok,404'
     ends "... a token at once" 1 "status 401" '' '401,401'
     same "... after another one" 2 "$(asked metadata)"
     ends "... all that is asked" 1 "status 400: told to" '' '20*400'
@@ -319,11 +319,11 @@ if has "services that fail" python3; then
     check "... the pauses grow, and differ" test "$(asked 'read drop')" -ge 2 -a "$(asked 'read drop')" -le 8
     ends "... not at all" 3 "status 503" '' '503' --retry 0
     same "... once" 1 "$(asked read)"
-    ends "another version" 1 "speaks version 4 of KV Connect; tupledctl speaks 1 to 3" 'version4' ''
+    ends "another version" 1 "uses version 4 of KV Connect; tupledctl supports 1 to 3" 'version4' ''
     ends "no strong endpoint" 1 "it has no endpoint with strong consistency" 'weak' ''
-    ends "an endpoint elsewhere" 1 "its endpoint is no URL of http or https" 'down' ''
+    ends "an endpoint elsewhere" 1 "its endpoint is not an http or https URL" 'down' ''
     ends "metadata that are none" 1 "is no service of KV Connect" 'garbage' ''
-    ends "another database all at once" 1 "has another database now" 'ok,other' '401'
+    ends "another database all at once" 1 "now serves another database" 'ok,other' '401'
     ends "an answer that makes no sense" 1 "the answer makes no sense" '' 'garbage'
     ends "an old state" 1 "it does not read the newest state" '' 'weak'
     ends "a read that failed" 1 "the read failed (code 0)" '' 'failed'

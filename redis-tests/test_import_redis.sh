@@ -126,7 +126,7 @@ same "... the comparison tells each type" '{"database":0,"type":"zset","source":
     "$(grep -o '{"database":0,"type":"zset"[^}]*}' <(ctl import --json "$(from)" 2>/dev/null))"
 equal "... once more, which changes nothing"
 same "... nothing is left aside" "" "$(cli KEYS 'tupledctl*')"
-said "a dry run loads nothing" 0 "are as they should be" import --dry-run "$(from /3)"
+said "a dry run loads nothing" 0 "are valid" import --dry-run "$(from /3)"
 flush
 said "one database, into another" 0 "1 entries, 1 collections" --db 5 import "$(from /3)"
 same "... and no other" "db5:keys=2" "$(cli INFO keyspace | grep -o 'db.*keys=[0-9]*')"
@@ -147,7 +147,7 @@ said "a database that is no number" 2 "names a database by a number" import "$(f
 said "all, into one" 2 "names no database" --db 3 import "$(from)"
 said "--prefix" 2 "not for Redis" import --prefix '["a"]' "$(from)"
 said "--follow of something else" 2 "--follow is for a live Redis" import --follow some.jsonl
-said "--set-events alone" 2 "--set-events is of --follow" import --set-events "$(from)"
+said "--set-events alone" 2 "--set-events needs --follow" import --set-events "$(from)"
 said "--verify is a number" 2 "--verify" import --verify x "$(from /3)"
 head -c 20000000 /dev/zero | src -n 12 -x SET large >/dev/null
 said "what is too large" 1 'the key ["large"]: LIMIT' --db 12 import "$(from /12)"
@@ -172,7 +172,7 @@ flush
 own="redis://127.0.0.1:$port"
 cli -n 6 SET plain 1 >/dev/null
 cli -n 6 KV.SET '["tuple"]' 1 >/dev/null
-said "a type that is not known" 1 'not imported: 1 keys of the type number, which is not known here; such as "tuple"' \
+said "a type that is not known" 1 'not imported: 1 keys of the unsupported type number, such as "tuple"' \
     --db 7 import "$own/6"
 same "... the others are there" 1 "$(cli -n 7 GET plain)"
 cli -n 6 FLUSHDB >/dev/null
@@ -282,7 +282,7 @@ becomes "a database that has nothing any more" 0 -n 9 EXISTS h9
 src -n 9 HSET h9 a b >/dev/null
 src XACK st:small g1 1-1 >/dev/null # tells nothing: it is read at the end
 src XREADGROUP GROUP g1 c2 COUNT 1 STREAMS st:small '>' >/dev/null
-ended "it ends when it is told to" 0 "all that was told is loaded"
+ended "it ends when it is told to" 0 "all notified changes are loaded"
 equal "... everything is equal, groups too"
 same "... the setting is put back" "xK" "$(src CONFIG GET notify-keyspace-events | tail -n 1)"
 
@@ -305,7 +305,7 @@ writer=$!
 followed import --follow --verify 1000000 "$(from)"
 wait "$writer"
 writes 7000 2 | src >/dev/null
-ended "what is written meanwhile comes over" 0 "all that was told is loaded"
+ended "what is written meanwhile comes over" 0 "all notified changes are loaded"
 equal "... and all is equal"
 same "... a list that was written to all the time" "$(src LRANGE l:long 0 -1 | cksum)" "$(cli LRANGE l:long 0 -1 | cksum)"
 
@@ -338,7 +338,7 @@ src DEL s:text >/dev/null
 src SET s:number 13 >/dev/null
 followed import --follow --state "$scratch/state" --verify 1000000 "$(from)"
 same "the same call after a kill" "0 13" "$(cli EXISTS s:text) $(cli GET s:number)"
-ended "... ends" 0 "all that was told is loaded"
+ended "... ends" 0 "all notified changes are loaded"
 equal "... everything is equal"
 
 # Comparing finds what is not equal.
@@ -349,8 +349,8 @@ cli SET only-here 1 >/dev/null
 cli DEL l:long >/dev/null
 cli PERSIST s:ends >/dev/null
 ended "a change behind its back is found" 1 "keys differ"
-same "... each is named" "a hash with other contents
-a string that ends at another time
+same "... each is named" "a hash with different contents
+a string with a different expiry
 it is list, and none in the server
 it is none, and string in the server" "$(sed -nE 's/^tupledctl: database 0, "(h:small|only-here|l:long|s:ends)": //p' "$scratch/followed" |
     sort)"

@@ -96,7 +96,7 @@ static void several_paths_are_searched_from_the_left(void **state)
     expect(c, "[0 [['u',4]]]", "KV.FIND an 36 FROM 'B' KEYSONLY");
     expect(c, "[0 [['u',1]]]", "KV.FIND an 36 TO 'B' KEYSONLY");
     expect(c, "-ERR 3 values, but the index has 2 paths", "KV.FIND an 1 2 3");
-    expect(c, "-ERR every path of the index has a value: none is left for FROM and TO",
+    expect(c, "-ERR every path of the index has a value, so that FROM and TO have none",
            "KV.FIND an 36 'Di' FROM 1");
 }
 
@@ -303,7 +303,7 @@ static void what_cannot_be_indexed_is_refused(void **state)
     for (int i = 1; i <= 1000; i++) snprintf(big + strlen(big), 16, ",%d", i);
     empty();
     expect(c, "+OK", "KV.INDEX CREATE ab PREFIX ['k'] ON 2 a b");
-    expect(c, "-WRONGTYPE index 'ab': 'a' and 'b' are both arrays, at most one path may be",
+    expect(c, "-WRONGTYPE index 'ab': 'a' and 'b' are both arrays, but only one path may be",
            "KV.SET ['k',1] {'a':[1],'b':[2]}");
     expect(c, "@", "KV.SET ['k',1] {'a':[1],'b':2}");
     char command[8200];
@@ -316,24 +316,24 @@ static void definitions_are_checked(void **state)
 {
     empty();
     expect(c, "+OK", "KV.INDEX CREATE i PREFIX ['k'] ON 1 a");
-    expect(c, "-ERR there is an index 'i' already", "KV.INDEX CREATE i PREFIX ['k'] ON 1 a");
+    expect(c, "-ERR index 'i' already exists", "KV.INDEX CREATE i PREFIX ['k'] ON 1 a");
     expect(c, "-ERR invalid path ''*", "KV.INDEX CREATE j PREFIX ['k'] ON 1 %s", "");
-    expect(c, "-ERR path 'a' is given twice", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a a");
+    expect(c, "-ERR duplicate path 'a'", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a a");
     expect(c, "-ERR ON must be between 1 and 8, not 9*", "KV.INDEX CREATE j PREFIX ['k'] ON 9 a");
     expect(c, "-ERR syntax error: ON needs an argument*", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a");
     expect(c, "-ERR syntax error: KV.INDEX CREATE needs PREFIX*",
            "KV.INDEX CREATE j ON 2 a b UNIQUE");
-    expect(c, "-ERR syntax error: an index is either ON values or for TEXT",
+    expect(c, "-ERR syntax error: an index needs either ON (values) or TEXT",
            "KV.INDEX CREATE j PREFIX ['k'] ON 1 a TEXT 1 b");
-    expect(c, "-ERR syntax error: UNIQUE is for ON, not for TEXT",
+    expect(c, "-ERR syntax error: UNIQUE needs ON, not TEXT",
            "KV.INDEX CREATE j PREFIX ['k'] TEXT 1 a UNIQUE");
-    expect(c, "-ERR syntax error: TOKENIZE is for TEXT, not for ON",
+    expect(c, "-ERR syntax error: TOKENIZE needs TEXT, not ON",
            "KV.INDEX CREATE j PREFIX ['k'] ON 1 a TOKENIZE porter");
     expect(c, "-ERR TOKENIZE must be unicode61, porter, ascii or trigram, not 'x'",
            "KV.INDEX CREATE j PREFIX ['k'] TEXT 1 a TOKENIZE x");
     expect(c, "-ERR invalid index name*", "KV.INDEX CREATE %s PREFIX ['k'] ON 1 a", "a b");
-    expect(c, "-ERR there is no index 'nope'", "KV.FIND nope 1");
-    expect(c, "-ERR there is no index 'nope'", "KV.INDEX INFO nope");
+    expect(c, "-ERR no such index 'nope'", "KV.FIND nope 1");
+    expect(c, "-ERR no such index 'nope'", "KV.INDEX INFO nope");
     expect(c, "-ERR index 'i' is for values: use KV.FIND", "KV.SEARCH i word");
     expect(c, ":0", "KV.INDEX DROP nope");
     expect(
@@ -342,13 +342,13 @@ static void definitions_are_checked(void **state)
         "(nil)]",
         "KV.INDEX INFO i");
     for (int i = 1; i < 64; i++) expect(c, "+OK", "KV.INDEX CREATE x%d PREFIX ['k'] ON 1 a", i);
-    expect(c, "-LIMIT a database has at most 64 indexes (max-indexes)",
+    expect(c, "-LIMIT a database may have at most 64 indexes (max-indexes)",
            "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
     expect(c, "+OK", "CONFIG SET max-indexes 66");
     expect(c, "+OK", "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
     expect(c, "+OK", "KV.INDEX CREATE z PREFIX ['other'] ON 1 a");
     expect(c, "+OK", "CONFIG SET max-indexes 3"); /* those that are there stay */
-    expect(c, "-LIMIT a database has at most 3 indexes (max-indexes)",
+    expect(c, "-LIMIT a database may have at most 3 indexes (max-indexes)",
            "KV.INDEX CREATE zz PREFIX ['k'] ON 1 a");
     expect(c, "@", "KV.SET ['k',1] {'a':1}");
     expect(c, "[0 [[['k',1] {'a':1} @]]]", "KV.FIND y 1");
@@ -393,7 +393,7 @@ static void what_was_there_before_is_filled_in_behind_writes(void **state)
     assert_int_equal(r->element[1]->elements, 199);
     freeReplyObject(r);
     expect(c, ":1", "KV.INDEX DROP n");
-    expect(c, "-ERR there is no index 'n'", "KV.FIND n");
+    expect(c, "-ERR no such index 'n'", "KV.FIND n");
     /* The same name again, at once: nothing of the old one is seen. */
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['m'] ON 1 i");
     wait_for_index(c, "n");

@@ -131,9 +131,9 @@ static void a_pattern_says_which_keys(void **state)
     expect(c, "[0 [['user:1'] ['user:3']]]", "KV.FIND odd KEYSONLY");
     expect(c, "[* hashes user:*3] *]", "KV.INDEX INFO odd");
     expect(c, ":0", "KV.INDEX CREATE odd HASHES user:[13] ON 1 city IF NOT EXISTS");
-    expect(c, "-ERR there is an index 'odd' with another definition: *",
+    expect(c, "-ERR index 'odd' exists with another definition: *",
            "KV.INDEX CREATE odd HASHES user:[14] ON 1 city IF NOT EXISTS");
-    expect(c, "-ERR there is an index 'odd' with another definition: *",
+    expect(c, "-ERR index 'odd' exists with another definition: *",
            "KV.INDEX CREATE odd PREFIX [] ON 1 city IF NOT EXISTS");
 }
 
@@ -177,8 +177,8 @@ static void wrong_words_are_named(void **state)
     expect(c, "[0 [['h']]]", "KV.FIND x 1 KEYSONLY");
     expect(c, "-ERR path 'a[0]' is more than the name of a field, *",
            "KV.INDEX CREATE y HASHES * TEXT 1 a[0]");
-    expect(c, "-ERR HASHES: the pattern is not UTF-8", "KV.INDEX CREATE y HASHES %b ON 1 a", "\xff",
-           (size_t)1);
+    expect(c, "-ERR HASHES: the pattern is not valid UTF-8", "KV.INDEX CREATE y HASHES %b ON 1 a",
+           "\xff", (size_t)1);
     expect(c, "-ERR syntax error: KV.INDEX CREATE needs PREFIX key or HASHES pattern, *",
            "KV.INDEX CREATE y ON 1 a IF NOT EXISTS");
 }
@@ -307,7 +307,7 @@ static void filters_pass_over_many_large_hashes(void **state)
     snprintf(filter + len, sizeof filter - len, "}");
     char command[2100];
     snprintf(command, sizeof command, "KV.COUNT PREFIX [] WHERE %s", filter);
-    expect(c, "-LIMIT where: of a large hash a filter may name 32 fields, and not `$`", command);
+    expect(c, "-LIMIT where: on a large hash, a filter may name 32 fields, and not `$`", command);
 }
 
 /* Fields of megabytes: so much work is one look, so much a transaction, and others run in between. */
@@ -328,8 +328,7 @@ static void large_fields_are_work(void **state)
            "KV.COUNT PREFIX [] WHERE {'bio':{'$contains':'z','$startsWith':'y'}}");
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "KV.COUNT PREFIX [] WHERE {'bio':{'$contains':'z'}}");
-    expect(c,
-           "-EXECABORT * LIMIT where: the filter passes over more bytes than one transaction may",
+    expect(c, "-EXECABORT * LIMIT where: the filter reads more bytes than a transaction may",
            "EXEC");
     expect(c, "+OK", "KV.INDEX CREATE by_n HASHES large:* ON 1 n");
     expect(c, ":1", "HSET large:3 n 1");

@@ -124,7 +124,7 @@ static const char *text_of(const struct node *r)
     return r->text;
 }
 
-/* The value of `name` in a map whose names are bulk strings; NULL when it is not there. */
+/* The value of `name` in a map whose names are bulk strings; NULL when it does not exist. */
 static const struct node *field(const struct shape *s, const struct node *map, const char *name)
 {
     const struct node *found = NULL;

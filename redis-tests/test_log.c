@@ -128,7 +128,7 @@ static void a_renamed_log_file_is_made_anew(void **state)
     expect(c, "+OK", "CONFIG SET timeout 1001");
     poll_file(renamed, "timeout 1001");
     hang_up();
-    poll_file(log_path, "SIGHUP: the log goes on here");
+    poll_file(log_path, "SIGHUP: log file reopened");
     expect(c, "+OK", "CONFIG SET timeout 1002");
     poll_file(log_path, "timeout 1002");
     assert_int_equal(unlink(renamed), 0);
@@ -146,7 +146,7 @@ static void a_log_file_that_cannot_be_opened_leaves_the_old_one(void **state)
     poll_file(renamed, "timeout 1001");
     assert_int_equal(rmdir(log_path), 0);
     hang_up();
-    poll_file(log_path, "SIGHUP: the log goes on here");
+    poll_file(log_path, "SIGHUP: log file reopened");
 }
 
 /* The signal waits until the server can act on it. */
@@ -178,7 +178,7 @@ static void a_recovery_is_not_ended_by_sighup(void **state)
         }
         assert_true(child > 0);
         testserver_again(server);
-        poll_log("SIGHUP: the log goes on here");
+        poll_log("SIGHUP: log file reopened");
         group_connect();
         expect(c, ":20000", "DBSIZE");
     }

@@ -45,7 +45,7 @@ grep -q 'GET: ' "$scratch/many" || tail -n 3 "$scratch/many"
 
 # ---- who may not -----------------------------------------------------------------------------------
 
-same "a node without TLS is refused" "NOAUTH nodes connect under TLS here: set tls-cluster at that node too" \
+same "a node without TLS is refused" "NOAUTH nodes connect with TLS here: set tls-cluster on that node too" \
     "$(node 1 KV.LINK BEGIN "$zeros")"
 node_start 3 "${options[@]}" --leader-wait 2000
 node_says 3 'standing by: node1/.* leads'
@@ -70,7 +70,7 @@ pg_sql "UPDATE tupled_leader SET address = '127.0.0.1:$between'" >/dev/null
 node_start 1 "${options[@]}" --tls-cluster yes --leader-wait 2000
 node_says 1 'standing by: node2/.* leads'
 node_listens 1
-check "nobody can stand between two nodes" grep -q 'it does not know the secret of this engine' <(node 1 GET a)
+check "nobody can stand between two nodes" grep -q 'it does not have the secret of this engine' <(node 1 GET a)
 kill $man 2>/dev/null
 pkill -P $man 2>/dev/null
 pg_sql "UPDATE tupled_leader SET address = '127.0.0.1:$(tls_port 2)'" >/dev/null

@@ -757,7 +757,7 @@ static void an_index_that_may_not_be_seen_is_not_told(void **state)
         "KV.INDEX CREATE all PREFIX ['q'] TEXT 1 a IF NOT EXISTS",
     };
     for (size_t i = 0; i < sizeof creates / sizeof creates[0]; i++) {
-        expect(b, "-ERR this name is not free for an index here; take another", creates[i]);
+        expect(b, "-ERR this name is not available here; use another one", creates[i]);
     }
     static const char *const hidden[][2] = {
         {"KV.INDEX INFO theirs", "KV.INDEX INFO nothing"},
@@ -772,7 +772,7 @@ static void an_index_that_may_not_be_seen_is_not_told(void **state)
         assert_string_equal(there, ask(b, hidden[i][1]));
     }
     expect(b, "+OK", "KV.INDEX CREATE mine PREFIX ['q'] ON 1 a");
-    expect(b, "-ERR there is an index 'mine' already", "KV.INDEX CREATE mine PREFIX ['q'] ON 1 b");
+    expect(b, "-ERR index 'mine' already exists", "KV.INDEX CREATE mine PREFIX ['q'] ON 1 b");
     /* What an index cannot take is told without it. */
     static const char both[] = "KV.SET ['p','mine'] {'list':[1],'more':[2]}";
     const char *e = ask(b, both);

@@ -34,7 +34,7 @@ pg_sql "CREATE FUNCTION no_storage() RETURNS event_trigger AS \$\$ BEGIN IF curr
     CREATE EVENT TRIGGER no_storage ON ddl_command_start EXECUTE FUNCTION no_storage()" >/dev/null
 node_start 1
 check "without standbys nobody leads, unless it is told that this is right" node_says 1 \
-    'standing by: PostgreSQL waits for no standby: set synchronous_standby_names'
+    'standing by: PostgreSQL does not wait for standbys; set synchronous_standby_names'
 node_signal 1 -KILL
 node_gone 1
 
@@ -113,7 +113,7 @@ node_signal 2 -CONT
 said=$(timeout 20 cat <&4)
 same "it gets no answer, its connection ends" "" "$said"
 exec 4>&-
-check "the old leader begins anew, and says why" node_says 2 'does not lead any more: .*another node leads now'
+check "the old leader begins anew, and says why" node_says 2 'is no longer the leader: .*another node is the leader now'
 check "... and stands by" node_says 2 'standing by: node1/.* leads' 2
 check "... as the same process" kill -0 "${node_pid[2]}"
 node_listens 2
@@ -153,7 +153,7 @@ set_late() {
 }
 set_late &
 late=$!
-sleep 4.5 # its lease is over
+sleep 4.5 # its lease has expired
 same "nothing is acknowledged meanwhile" 0 "$(grep -cxE '[0-9a-f]{20}' "$scratch/late")"
 same "nor anything answered" "" "$(timeout 1 redis-cli -p "${node_port[1]}" KV.GET '["who"]' 2>/dev/null)"
 pg_start || { not_ok "PostgreSQL starts"; exit 1; }

@@ -47,7 +47,7 @@ wait "$writer"
 node_gone 1
 node_start 1 "${lease[@]}"
 check "it leads again after kill -9" node_ready 1
-check "... and its file is current" node_says 1 'text indexes: .*/tupled-text.db is current'
+check "... and its file is current" node_says 1 'text indexes: .*/tupled-text.db is up to date'
 same "... with every row" "$(node 1 KV.COUNT PREFIX '["u"]')" "$(rows 1)"
 
 # ---- another node ----------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ check "the first one waits" node_says 1 'standing by: node2/.* leads'
 node_signal 2 -TERM
 check "it leads again" node_ready 1
 node_gone 2
-check "its file is not current any more" node_says 1 'another node has led meanwhile'
+check "its file is not current any more" node_says 1 'another node has been the leader since'
 same "it has all rows, or none" 3999 "$(rows 1)"
 
 # ---- a flush, and a file that is not good ----------------------------------------------------------

@@ -201,8 +201,10 @@ static void exec_publishes_when_it_commits(void **state)
 
 static void the_servers_own_channels_are_not_published_to(void **state)
 {
-    expect(sender, "-ERR channels that begin with kv: are the server's own", "PUBLISH kv:a x");
-    expect(sender, "-ERR channels that begin with kv: are the server's own", "SPUBLISH kv:a x");
+    expect(sender, "-ERR channels that begin with kv: are reserved for the server",
+           "PUBLISH kv:a x");
+    expect(sender, "-ERR channels that begin with kv: are reserved for the server",
+           "SPUBLISH kv:a x");
 }
 
 /* A message does not overtake the writes of who sent it. */
@@ -351,7 +353,7 @@ static void connections_are_served_in_the_order_in_which_they_sent(void **state)
 static void patterns_and_names_have_limits(void **state)
 {
     static char longest[1025], longer[1026], name[16385], longer_name[16386];
-    const char *refused = "-LIMIT the pattern has 1025 bytes; 1024 are allowed";
+    const char *refused = "-LIMIT the pattern has 1025 bytes; the maximum is 1024";
     memset(longest, 'a', 1024);
     memset(longer, 'a', 1025);
     longest[0] = longer[0] = '*';
@@ -370,7 +372,7 @@ static void patterns_and_names_have_limits(void **state)
     expect(l, "[0 []]", "SCAN 0 MATCH %s", longest);
     expect(l, "[]", "CONFIG GET %s", longest);
     expect(l, "[]", "COMMAND LIST FILTERBY PATTERN %s", longest);
-    const char *refused_name = "-LIMIT the channel's name has 16385 bytes; 16384 are allowed";
+    const char *refused_name = "-LIMIT the channel's name has 16385 bytes; the maximum is 16384";
     expect(l, refused_name, "SUBSCRIBE x %s", longer_name);
     expect(l, refused_name, "SSUBSCRIBE %s", longer_name);
     expect(l, refused_name, "PUBLISH %s 1", longer_name);
@@ -398,7 +400,7 @@ static void config_get_takes_a_bounded_number_of_patterns(void **state)
     assert_int_equal(r->elements, 2); /* told once */
     freeReplyObject(r);
     r = redisCommandArgv(l, 259, argv, NULL);
-    assert_string_equal(r->str, "LIMIT 257 patterns; 256 are allowed in one CONFIG GET");
+    assert_string_equal(r->str, "LIMIT 257 patterns; one CONFIG GET may have 256");
     freeReplyObject(r);
     redisFree(l);
 }

@@ -294,7 +294,7 @@ static void dedup_and_databases(void **state)
 static void errors_name_the_wrong_word(void **state)
 {
     expect(c, "-ERR syntax error: unexpected 'LATER'", "KV.ENQUEUE q 1 LATER 5");
-    expect(c, "-ERR syntax error: 'DELAY' is given twice*", "KV.ENQUEUE q 1 DELAY 5 DELAY 6");
+    expect(c, "-ERR syntax error: 'DELAY' is a duplicate*", "KV.ENQUEUE q 1 DELAY 5 DELAY 6");
     expect(c, "-ERR syntax error: DELAY needs an argument", "KV.ENQUEUE q 1 DELAY");
     expect(c, "-ERR value is not an integer or out of range: DELAY 'x'", "KV.ENQUEUE q 1 DELAY x");
     expect(c, "-ERR DELAY must be between 0 and *", "KV.ENQUEUE q 1 DELAY -1");
@@ -304,7 +304,7 @@ static void errors_name_the_wrong_word(void **state)
     expect(c, "-ERR syntax error: UNDELIVERED needs an argument*", "KV.ENQUEUE q 1 UNDELIVERED 1");
     expect(c, "-ERR invalid key*", "KV.ENQUEUE q 1 UNDELIVERED 1 plain");
     expect(c, "-ERR invalid value*", "KV.ENQUEUE q {");
-    expect(c, "-ERR the name of a queue has 1 to 255 bytes, not 0", "KV.ENQUEUE %s 1", "");
+    expect(c, "-ERR the name of a queue must have 1 to 255 bytes, not 0", "KV.ENQUEUE %s 1", "");
     expect(c, "-ERR DEDUP must have 1 to 255 bytes, not 0", "KV.ENQUEUE q 1 DEDUP %s", "");
     expect(c, "-ERR COUNT must be between 1 and 1000, not 0", "KV.DEQUEUE q COUNT 0");
     expect(c, "-ERR LEASE must be between 1 and *", "KV.DEQUEUE q LEASE 0");
@@ -347,7 +347,7 @@ static void enqueue_and_ack_in_kv_atomic(void **state)
     expect(c, "(nil)", "KV.ATOMIC ACK %s SET ['result'] 2", receipt);
     expect(c, "1", "KV.GET ['result']");
     expect(c, "[@ [(nil)]]", "KV.ATOMIC DETAILS ENQUEUE next 2 DEDUP a");
-    expect(c, "-ERR syntax error: 'DELAY' is given twice*",
+    expect(c, "-ERR syntax error: 'DELAY' is a duplicate*",
            "KV.ATOMIC ENQUEUE next 2 DELAY 5 DELAY 6");
     expect(c, "-ERR syntax error: unexpected 'LATER' (CHECK, *", "KV.ATOMIC ENQUEUE next 2 LATER");
     expect(c, "-ERR invalid receipt 'x'*", "KV.ATOMIC ACK x");
@@ -645,7 +645,7 @@ static void subscribers_in_resp3_and_messagepack(void **state)
     raw_line(fd);
     raw_expect(fd, "\x85\xa5queue\xa1q\xa2id\xb8");
     close(fd);
-    expect(c, "-ERR the name of a queue has 1 to 255 bytes, not 0", "SUBSCRIBE kv:queue:");
+    expect(c, "-ERR the name of a queue must have 1 to 255 bytes, not 0", "SUBSCRIBE kv:queue:");
     expect(c, "-ERR count must be between 1 and 1000, not 0", "KV.QUEUE PREFETCH 0");
 }
 

@@ -31,8 +31,8 @@ answers "no part" '400 {"error":"Key path cannot be empty"}' GET /keys/
 answers "twenty parts" '404 {"error":"Key not found"}' GET "/keys$(printf '/x%.0s' {1..20})"
 answers "twenty-one" '400 {"error":"Key path too deep (max 20 parts)"}' GET "/keys$(printf '/x%.0s' {1..21})"
 answers "a part of 1025 characters" '400 {"error":"Key part too long (max 1024 chars)"}' GET "/keys/$(printf 'x%.0s' {1..1025})"
-answers "no UTF-8" '400 {"error":"Key path is not percent-encoded UTF-8"}' GET /keys/%ff
-answers "a broken value" '400 {"error":"invalid JSON: text ends where a value should be at offset 5"}' PUT /keys/x -d '{"a":'
+answers "no UTF-8" '400 {"error":"Key path is not valid percent-encoded UTF-8"}' GET /keys/%ff
+answers "a broken value" '400 {"error":"invalid JSON: expected a value before the end of the text at offset 5"}' PUT /keys/x -d '{"a":'
 answers "... which stored nothing" '404 {"error":"Key not found"}' GET /keys/x
 answers "a bigint" '200 {"ok":true,"versionstamp":VS}' PUT /keys/big -d 123456789012345678901234567890
 answers "... is exact" '200 {"key":["big"],"value":{"$bigint":"123456789012345678901234567890"},"versionstamp":VS}' GET /keys/big
@@ -56,9 +56,9 @@ answers "reverse that is none" '400 {"error":"reverse must be true or false"}' G
 answers "a filter" "200 [$three]" POST /keys/list -d '{"prefix":["users"],"where":{"a":{"$gt":35}}}'
 answers "a filter that is wrong" '400 {"error":"ERR where: a: unknown operator $zap"}' \
     POST /keys/list -d '{"prefix":["users"],"where":{"a":{"$zap":35}}}'
-answers "an unknown member" '400 {"error":"the body has a member \"prefx\", which is not known here"}' \
+answers "an unknown member" '400 {"error":"the body has an unknown member \"prefx\""}' \
     POST /keys/list -d '{"prefx":["users"]}'
-answers "a prefix of nothing" '400 {"error":"prefix: a key has 1 to 20 parts, this one 0"}' POST /keys/list -d '{"prefix":[]}'
+answers "a prefix of nothing" '400 {"error":"prefix: a key must have 1 to 20 parts, not 0"}' POST /keys/list -d '{"prefix":[]}'
 answers "a count" '200 {"count":3}' GET '/keys/count?prefix=users'
 answers "... of what fits" '200 {"count":1}' GET '/keys/count?prefix=users&where=%7B%22a%22%3A25%7D'
 page=$(curl -s "$base/keys/paginate?prefix=users&limit=2")
@@ -75,7 +75,7 @@ answers "what is no key" '400 {"error":"keys[1] must be a key: an array of strin
 
 # ---- deletes ----
 answers "a JSON type without a body" \
-    '400 {"error":"Content-Type says JSON, but there is no body: was it dropped on the way? Say ?exact=true or ?where= in the URL"}' \
+    '400 {"error":"The Content-Type is JSON, but the body is missing; a proxy may have removed it. Use ?exact=true or ?where= in the URL"}' \
     DELETE /keys/users -H 'Content-Type: application/json'
 status "a broken body" 400 DELETE /keys/users -d '{"exact":'
 status "an unknown member of it" 400 DELETE /keys/users -d '{"exat":true}'
@@ -106,13 +106,13 @@ answers "... deletes" '404 {"error":"Key not found"}' GET /keys/short
 answers "a check that fails" '200 {"ok":false}' POST /atomic -d '{"checks":[{"key":["t"],"versionstamp":"'"$at"'"}],"mutations":[{"type":"delete","key":["t"]}]}'
 status "a sum on a text changes nothing" 400 POST /atomic -d '{"mutations":[{"type":"delete","key":["t"]},{"type":"sum","key":["l"],"value":1}]}'
 answers "... nothing" '200 {"key":["t"],"value":2,"versionstamp":VS}' GET /keys/t
-answers "no mutations" '400 {"error":"mutations must be an array; it may be empty"}' POST /atomic -d '{}'
+answers "no mutations" '400 {"error":"mutations must be an array, which may be empty"}' POST /atomic -d '{}'
 answers "an unknown type" '400 {"error":"mutations[0].type must be set, delete, sum, min, max, append or prepend"}' \
     POST /atomic -d '{"mutations":[{"type":"zap","key":["a"]}]}'
-answers "no value" '400 {"error":"mutations[0].value must be there"}' POST /atomic -d '{"mutations":[{"type":"set","key":["a"]}]}'
+answers "no value" '400 {"error":"mutations[0].value must be given"}' POST /atomic -d '{"mutations":[{"type":"set","key":["a"]}]}'
 answers "no array" '400 {"error":"mutations[0].value must be an array"}' \
     POST /atomic -d '{"mutations":[{"type":"append","key":["a"],"value":1}]}'
-answers "no versionstamp" '400 {"error":"checks[0].versionstamp must be a string, or null: the key is absent"}' \
+answers "no versionstamp" '400 {"error":"checks[0].versionstamp must be a string, or null if the key must not exist"}' \
     POST /atomic -d '{"checks":[{"key":["a"]}],"mutations":[]}'
 
 # ---- the queue ----
@@ -152,7 +152,7 @@ ask PUT /keys/p/1 -d '{"name":"red fox","price":3}' >/dev/null
 fox='{"key":["p","1"],"value":{"name":"red fox","price":3},"versionstamp":VS}'
 answers "found" "200 [$fox]" GET '/search?prefix=p&query=fox'
 answers "... with a filter" '200 []' POST /search -d '{"prefix":["p"],"query":"fox","options":{"where":{"price":{"$lt":2}}}}'
-answers "a query that is none" '400 {"error":"ERR query: a quote that is not closed at offset 0"}' GET '/search?prefix=p&query=%22'
+answers "a query that is none" '400 {"error":"ERR query: unterminated quote at offset 0"}' GET '/search?prefix=p&query=%22'
 answers "no query" "400 {\"error\":\"Missing 'query' query parameter\"}" GET '/search?prefix=p'
 answers "dropped" '200 {"ok":true}' DELETE '/indexes?prefix=p'
 answers "no fields" '400 {"error":"options.fields must be a non-empty array"}' POST /indexes -d '{"prefix":["p"],"options":{}}'
@@ -223,7 +223,7 @@ if command -v python3 >/dev/null; then
 else
     skip "... that is JSON and true" "python3 is not installed"
 fi
-answers "a parameter that is not known" "400 {\"error\":\"there is no parameter 'prefx' here\"}" GET '/keys?prefx=users'
+answers "a parameter that is not known" "400 {\"error\":\"unknown parameter 'prefx'\"}" GET '/keys?prefx=users'
 
 # ---- who and where ----
 redis-cli -p "$port" ACL SETUSER bob on '>pw' '~w/*' '+kv.get' >/dev/null

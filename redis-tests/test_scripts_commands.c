@@ -39,7 +39,7 @@ static int enter(void **state)
 static void the_last_one_too_many_ends_it(void **state)
 {
     (void)state;
-    expect(c, "-LIMIT a script may run 100000 commands: max-transaction-ops, but at least 100000*",
+    expect(c, "-LIMIT a script may run 100000 commands (max-transaction-ops, but at least 100000)*",
            "EVAL %s 1 n %d", READS, CALLS);
     expect(c, "(nil)", "GET n");
 }

@@ -257,7 +257,7 @@ static void one_that_takes_too_long_for_that_is_told_to_try_again(void **state)
         spoil("INCR busy");
         spoilt();
     }
-    expect_next(c, "-TRYAGAIN what the script read was changed by others while it ran, 3 times");
+    expect_next(c, "-TRYAGAIN other clients changed what the script had read, 3 times");
     assert_int_equal(load_info(e, "scripts_stale"), stale + 3);
     assert_int_equal(load_info(e, "scripts_exclusive"), 0);
     expect(r, ":0", "EXISTS copy");

@@ -106,31 +106,32 @@ static void a_wrong_query_says_what_and_where(void **state)
         {"{c0}:dog", "-ERR query: no path '{c0}' at offset 0; *"},
         {"-title:dog", "-ERR query: no path '-title' at offset 0; *"},
         {"12:30", "-ERR query: no path '12' at offset 0; *"},
-        {"dog OR", "-ERR query: OR with nothing after it at offset 4"},
-        {"AND dog", "-ERR query: AND with nothing before it at offset 0"},
-        {"NOT dog", "-ERR query: NOT with nothing before it at offset 0"},
-        {"dog AND OR fox", "-ERR query: AND with nothing after it at offset 4"},
-        {"dog 'lazy", "-ERR query: a quote that is not closed at offset 4"},
-        {"(dog", "-ERR query: a parenthesis that is not closed at offset 0"},
-        {"dog)", "-ERR query: a parenthesis that was not opened at offset 3"},
-        {"dog ()", "-ERR query: parentheses with nothing in them at offset 4"},
-        {"title:", "-ERR query: a path with nothing to search for after it at offset 0"},
-        {"title:tags:dog", "-ERR query: a path with nothing to search for after it at offset 0"},
-        {"title:(tags:dog)", "-ERR query: a path inside of another path's parentheses at offset 7"},
+        {"dog OR", "-ERR query: OR without an operand after it at offset 4"},
+        {"AND dog", "-ERR query: AND without an operand before it at offset 0"},
+        {"NOT dog", "-ERR query: NOT without an operand before it at offset 0"},
+        {"dog AND OR fox", "-ERR query: AND without an operand after it at offset 4"},
+        {"dog 'lazy", "-ERR query: unterminated quote at offset 4"},
+        {"(dog", "-ERR query: missing closing parenthesis at offset 0"},
+        {"dog)", "-ERR query: unmatched closing parenthesis at offset 3"},
+        {"dog ()", "-ERR query: empty parentheses at offset 4"},
+        {"title:", "-ERR query: a path without a query at offset 0"},
+        {"title:tags:dog", "-ERR query: a path without a query at offset 0"},
+        {"title:(tags:dog)",
+         "-ERR query: a path inside the parentheses of another path at offset 7"},
         {"d*g", "-ERR query: a '*' that is not at the end of a word or phrase at offset 1"},
         {"*", "-ERR query: a '*' that is not at the end of a word or phrase at offset 0"},
         {"NEAR()", "-ERR query: NEAR without words at offset 0"},
-        {"NEAR(a b", "-ERR query: a NEAR that is not closed at offset 0"},
-        {"NEAR(a b, x)", "-ERR query: NEAR's comma without a number of at most 6 digits after it "
-                         "at offset 10"},
-        {"NEAR(a (b))", "-ERR query: NEAR with something else than words, phrases and a number at "
-                        "offset 7"},
-        {"", "-ERR query: nothing to search for"},
-        {"- '  ' ()", "-ERR query: parentheses with nothing in them at offset 7"},
-        {"& -", "-ERR query: nothing to search for"},
+        {"NEAR(a b", "-ERR query: NEAR without a closing parenthesis at offset 0"},
+        {"NEAR(a b, x)",
+         "-ERR query: the comma in NEAR must be followed by a number of at most 6 digits at "
+         "offset 10"},
+        {"NEAR(a (b))", "-ERR query: NEAR may contain only words, phrases and a number at offset "
+                        "7"},
+        {"", "-ERR query: empty"},
+        {"- '  ' ()", "-ERR query: empty parentheses at offset 7"},
+        {"& -", "-ERR query: empty"},
         {"((((((((((dog))))))))))", "1 3"},
-        {"(((((((((((dog)))))))))))", "-LIMIT query: too many parentheses inside one another at "
-                                      "offset 10"},
+        {"(((((((((((dog)))))))))))", "-LIMIT query: parentheses nested too deeply at offset 10"},
     };
     char large[5000];
     shelve_books(c);
@@ -141,7 +142,7 @@ static void a_wrong_query_says_what_and_where(void **state)
     for (size_t i = 1; i < sizeof large; i += 2) large[i] = ' ';
     finds(c, "", "b %b", large, (size_t)256);
     finds(c, "-LIMIT query: more than 128 words", "b %b", large, (size_t)258);
-    finds(c, "-ERR there is no index 'none'", "none dog");
+    finds(c, "-ERR no such index 'none'", "none dog");
     expect(c, "+OK", "KV.INDEX CREATE v PREFIX ['b'] ON 1 year");
     finds(c, "-ERR index 'v' is for values: use KV.FIND", "v dog");
     expect(c, "-ERR index 'b' is for text: use KV.SEARCH", "KV.FIND b 'dog'");
@@ -154,7 +155,7 @@ static void what_no_person_types_does_no_harm(void **state)
         "{c0}", "$"};
     static const struct question questions[] = {
         {"', text_0_1) --", "-ERR query: *"},
-        {"'; DROP TABLE kv; --", "-ERR query: a quote that is not closed at offset 0"},
+        {"'; DROP TABLE kv; --", "-ERR query: unterminated quote at offset 0"},
         {"'''; DROP TABLE kv; --'", ""},
         {"c1:word", "-ERR query: no path 'c1' *"},
         {"text_0_1:word", "-ERR query: no path *"},
@@ -183,7 +184,7 @@ static void what_no_person_types_does_no_harm(void **state)
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         finds(c, questions[i].wanted, "%s %s", name, with_quotes(questions[i].query));
     }
-    finds(c, "-ERR query: a parenthesis that was not opened at offset 1", "%s %s", name,
+    finds(c, "-ERR query: unmatched closing parenthesis at offset 1", "%s %s", name,
           "') OR 1=1 --");
     finds(c, "1", "%s %s", name, "'); DROP TABLE kv; --:five");
     finds(c, "1", "%s %s", name, "\"; DROP TABLE kv; --\":six");
@@ -191,7 +192,7 @@ static void what_no_person_types_does_no_harm(void **state)
     finds(c, "-ERR query: a NUL byte at offset 3", "%s %b", name, "one\0two", (size_t)7);
     finds(c, "-ERR query: not UTF-8 at offset 4", "%s %b", name, "one \xff", (size_t)5);
     finds(c, "-ERR query: not UTF-8 at offset 0", "%s %b", name, "\xed\xa0\x80", (size_t)3);
-    finds(c, "-ERR there is no index '*'", "%b one", "h'\0", (size_t)3);
+    finds(c, "-ERR no such index '*'", "%b one", "h'\0", (size_t)3);
     expect(c, "-ERR TOKENIZE must be *", "KV.INDEX CREATE i PREFIX ['b'] TEXT 1 a TOKENIZE %s",
            "unicode61 separators 'x'");
     expect(c, "-ERR TOKENIZE must be *", "KV.INDEX CREATE i PREFIX ['b'] TEXT 1 a TOKENIZE %s",
@@ -315,7 +316,7 @@ static void overlapping_indexes_are_kept_each_for_itself(void **state)
     finds(c, "", "narrow run");
     expect(c, ":1", "KV.INDEX DROP wide");
     expect(c, "@", "KV.SET ['b','x',3] {'t':'runs'}");
-    finds(c, "-ERR there is no index 'wide'", "wide running");
+    finds(c, "-ERR no such index 'wide'", "wide running");
     finds(c, "3", "narrow run");
 }
 
@@ -590,8 +591,8 @@ static void wrong_options_are_refused(void **state)
         {"SNIPPET 65", "-ERR SNIPPET must be between 1 and 64, not 65"},
         {"HIGHLIGHT <", "-ERR syntax error: HIGHLIGHT needs an argument"},
         {"HIGHLIGHT", "-ERR syntax error: HIGHLIGHT needs an argument"},
-        {"WITHSCORES WITHSCORES", "-ERR syntax error: 'WITHSCORES' is given twice*"},
-        {"LIMIT 1 LIMIT 1", "-ERR syntax error: 'LIMIT' is given twice*"},
+        {"WITHSCORES WITHSCORES", "-ERR syntax error: 'WITHSCORES' is a duplicate*"},
+        {"LIMIT 1 LIMIT 1", "-ERR syntax error: 'LIMIT' is a duplicate*"},
         {"CURSOR 0", "-ERR syntax error: unexpected 'CURSOR'"},
         {"WHERE", "-ERR syntax error: WHERE needs an argument"},
         {"WHERE {", "-ERR where: *"},
@@ -601,16 +602,15 @@ static void wrong_options_are_refused(void **state)
         const char *args;
         const char *wanted;
     } creations[] = {
-        {"b PREFIX ['b'] TEXT 1 t", "-ERR there is an index 'b' already"},
+        {"b PREFIX ['b'] TEXT 1 t", "-ERR index 'b' already exists"},
         {"i PREFIX ['b'] TEXT 0 t", "-ERR TEXT must be between 1 and 16, not 0*"},
         {"i PREFIX ['b'] TEXT 17 t", "-ERR TEXT must be between 1 and 16, not 17*"},
         {"i PREFIX ['b'] TEXT 2 t", "-ERR syntax error: TEXT needs an argument*"},
-        {"i PREFIX ['b'] TEXT 2 t t", "-ERR path 't' is given twice"},
+        {"i PREFIX ['b'] TEXT 2 t t", "-ERR duplicate path 't'"},
         {"i PREFIX ['b'] TEXT 1 a..b", "-ERR invalid path 'a..b': *"},
         {"i PREFIX b TEXT 1 t", "-ERR invalid key: *"},
-        {"i PREFIX ['b'] TEXT 1 t UNIQUE", "-ERR syntax error: UNIQUE is for ON, not for TEXT"},
-        {"i PREFIX ['b'] ON 1 t TOKENIZE porter",
-         "-ERR syntax error: TOKENIZE is for TEXT, not for ON"},
+        {"i PREFIX ['b'] TEXT 1 t UNIQUE", "-ERR syntax error: UNIQUE needs ON, not TEXT"},
+        {"i PREFIX ['b'] ON 1 t TOKENIZE porter", "-ERR syntax error: TOKENIZE needs TEXT, not ON"},
         {"i PREFIX ['b'] TEXT 1 t ON 1 u", "-ERR syntax error: an index is either *"},
         {"i TEXT 4 t u v w", "-ERR syntax error: KV.INDEX CREATE needs PREFIX *"},
         {"i PREFIX ['b'] TEXT 1 t TOKENIZE", "-ERR syntax error: TOKENIZE needs an argument"},

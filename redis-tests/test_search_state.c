@@ -185,8 +185,8 @@ static void a_dropped_index_is_gone_and_can_be_made_anew(void **state)
     finds(c, "1 2", "b %s LIMIT 2 WHERE {'year':{'$lt':2010}}", "dog OR fox");
     expect(c, ":1", "KV.INDEX DROP b");
     expect(c, ":0", "KV.INDEX DROP b");
-    finds(c, "-ERR there is no index 'b'", "b dog");
-    expect(c, "-ERR there is no index 'b'", "KV.INDEX INFO b");
+    finds(c, "-ERR no such index 'b'", "b dog");
+    expect(c, "-ERR no such index 'b'", "KV.INDEX INFO b");
     expect(c, "[]", "KV.INDEX LIST");
     put_text(c, 2, "{'title':'written in between','other':'cat'}");
     create_index(c, "b PREFIX ['b'] TEXT 1 other");
@@ -210,7 +210,7 @@ static void databases_do_not_see_each_others_indexes(void **state)
     create_index(c, "b PREFIX ['b'] TEXT 1 t");
     put_text(c, 1, "{'t':'here'}");
     expect(d, "+OK", "SELECT 1");
-    expect(d, "-ERR there is no index 'b'", "KV.SEARCH b here");
+    expect(d, "-ERR no such index 'b'", "KV.SEARCH b here");
     expect(d, "[]", "KV.INDEX LIST");
     create_index(d, "b PREFIX ['b'] TEXT 2 u t");
     expect(d, "@", "KV.SET ['b',1] {'t':'there'}");
@@ -421,7 +421,7 @@ static void take_answers(redisContext *by, char *answers[LASTING])
     expect(by, "[b e p]", "KV.INDEX LIST");
     expect(by, "[]", "KV.SEARCH e expiring");
     expect(by, "[* *]", "KV.SEARCH p cook"); /* Cooking, cooked */
-    expect(by, "-ERR there is no index 'gone'", "KV.SEARCH gone dog");
+    expect(by, "-ERR no such index 'gone'", "KV.SEARCH gone dog");
 }
 
 static void expect_answers(redisContext *by, char *const answers[LASTING])
@@ -495,7 +495,7 @@ static void a_kill_at_any_moment_loses_no_word(void **state)
     redisFree(by);
     testserver_again(s);
     by = testserver_connect(s);
-    expect(by, "-ERR there is no index 'b'", "KV.SEARCH b common");
+    expect(by, "-ERR no such index 'b'", "KV.SEARCH b common");
     create_index(by, "b PREFIX ['b'] TEXT 1 n");
     expect(by, "[[['b',777] *]]", "KV.SEARCH b 777");
     redisFree(by);

@@ -43,7 +43,7 @@ same "the other Sentinels" "$(printf '%s\n' "${sentinel_port[@]:2:2}" | sort | x
 check "CKQUORUM" grep -q '^OK 3 usable Sentinels' <(ask 1 SENTINEL CKQUORUM mymaster)
 same "no such master" "ERR No such master with that name" "$(ask 1 SENTINEL MASTER other)"
 check "other words are refused, and say what there is" grep -q 'SENTINEL has MASTERS' <(ask 1 SENTINEL FAILOVER mymaster)
-same "a command of data" "ERR unknown command 'GET': this is the port of Sentinel" "$(ask 1 GET a)"
+same "a command of data" "ERR unknown command 'GET': this port speaks the Sentinel protocol" "$(ask 1 GET a)"
 same "ROLE" "sentinel mymaster" "$(ask 2 ROLE | xargs)"
 same "INFO" "1 ok" "$(ask 2 INFO | tr -d '\r' | sed -nE 's/^sentinel_masters:(.*)/\1/p; s/.*,status=([a-z]*),.*/\1/p' | xargs)"
 same "CLIENT SETNAME" "OK me" "$(printf 'CLIENT SETNAME me\nCLIENT GETNAME\n' | ask 1 | xargs)"
@@ -110,7 +110,7 @@ done
 pg_kill
 start 1
 check "without PostgreSQL a node says why it answers nothing" \
-    grep -q '^TRYAGAIN the users are not known yet: PostgreSQL' <(ask 1 SENTINEL CKQUORUM mymaster 2>&1)
+    grep -q '^TRYAGAIN the users are not loaded yet: PostgreSQL' <(ask 1 SENTINEL CKQUORUM mymaster 2>&1)
 check "... also to who gives a password" grep -q '^TRYAGAIN the users' <(ask 1 AUTH wrong 2>&1)
 exec 3<>"/dev/tcp/127.0.0.1/${sentinel_port[1]}"
 pg_start || not_ok "PostgreSQL starts"

@@ -122,7 +122,7 @@ static void poll_log(const char *text)
 static void look_at_a_life(void)
 {
     start(NULL);
-    next_is("STATUS=opening the data\nEXTEND_TIMEOUT_USEC=", "");
+    next_is("STATUS=opening the data directory\nEXTEND_TIMEOUT_USEC=", "");
     next_is("READY=1\nSTATUS=serving", "STATUS=");
     /* It is true. */
     redisContext *c = testserver_connect(server);
@@ -131,9 +131,9 @@ static void look_at_a_life(void)
     assert_int_equal(kill(testserver_pid(server), SIGHUP), 0);
     next_is("RELOADING=1\nMONOTONIC_USEC=", "");
     next_is("READY=1", "");
-    poll_log("SIGHUP: the log goes on here");
+    poll_log("SIGHUP: log file reopened");
     assert_int_equal(kill(testserver_pid(server), SIGTERM), 0);
-    next_is("STOPPING=1\nSTATUS=stopping: a signal", "");
+    next_is("STOPPING=1\nSTATUS=stopping: received a signal", "");
     redisFree(c);
     testserver_ends(server, 0);
     assert_true(is_silent());
@@ -170,7 +170,7 @@ static void a_start_that_fails_says_why_and_never_that_it_is_ready(void **state)
     char dir[100];
     snprintf(dir, sizeof dir, "%s/notify/data", scratch); /* below a socket */
     testserver_refuses(&(struct testserver_options){.env = env, .dir = dir}, "notify/data");
-    next_is("STATUS=opening the data", "");
+    next_is("STATUS=opening the data directory", "");
     next_is("STOPPING=1\nSTATUS=", "");
     assert_true(is_silent());
 }
@@ -188,7 +188,7 @@ static void a_recovery_is_ready_only_when_its_data_is_there(void **state)
     redisFree(c);
     testserver_kill(server);
     testserver_again(server);
-    next_is("STATUS=opening the data", "");
+    next_is("STATUS=opening the data directory", "");
     next_is("READY=1\nSTATUS=serving", "STATUS=");
     c = testserver_connect(server);
     expect(c, "*queue_loading:0*index_loading:0*", "INFO everything");

@@ -58,7 +58,7 @@ static void large_ones_are_sorted_up_to_a_limit(void **state)
         expect(c, "[50000 50001]", "SORT k LIMIT 50000 2");
         expect(c, "[0 1 10]", "SORT k LIMIT 0 3 ALPHA");
         expect(c, ":*", kinds[i].more);
-        expect(c, "-LIMIT SORT of 100001 elements is more than one command may read (100000)",
+        expect(c, "-LIMIT SORT of 100001 elements, more than one command may read (100000)",
                "SORT k LIMIT 0 3");
     }
 }
@@ -96,7 +96,7 @@ static void keys_that_are_read_have_a_limit(void **state)
     expect(c, "+OK", "CONFIG SET max-transaction-size 1mb");
     expect(c, ":600000", "SETRANGE big:1 599999 x");
     expect(c, ":2", "RPUSH two 1 1");
-    expect(c, "-LIMIT what BY or GET of SORT read is larger than max-transaction-size (1048576)",
+    expect(c, "-LIMIT the values read by BY or GET of SORT exceed max-transaction-size (1048576)",
            "SORT two GET big:*");
     expect(c, "+OK", "CONFIG SET max-transaction-size 64mb");
 }

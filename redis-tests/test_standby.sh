@@ -47,11 +47,11 @@ misled() {
     return "$result"
 }
 check "an address that leads nowhere is noticed" misled 127.0.0.1:1 "cannot be reached"
-check "... and one that leads to another server" misled "127.0.0.1:${node_port[1]}" 'another server answers there'
+check "... and one that leads to another server" misled "127.0.0.1:${node_port[1]}" 'another server responds there'
 own=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 -F .)
 if [ -n "$own" ]; then
     port_take first 3
-    check "... and one where other nodes would be refused, by the words" misled "$own:$first" 'it refuses: DENIED' \
+    check "... and one where other nodes would be refused, by the words" misled "$own:$first" 'it replied: DENIED' \
         --bind "$own 127.0.0.1" --port "$first"
 else
     skip "an address that lets no node in" "this machine has none but its own"
@@ -141,7 +141,7 @@ exec 3>&-
 
 same "it lives" 200 "$(http 2 /livez -o /dev/null -w '%{http_code}')"
 same "it is not ready: it does not lead" 503 "$(http 2 /readyz -o /dev/null -w '%{http_code}')"
-check "... and says so" grep -q 'this node does not lead' <(http 2 '/readyz?verbose')
+check "... and says so" grep -q 'this node is not the leader' <(http 2 '/readyz?verbose')
 same "its metrics are its own" 200 "$(http 2 /metrics -o /dev/null -w '%{http_code}')"
 same "... of which some are about nodes" "0 1 2" "$(http 2 /metrics |
     awk '/^tupled_leads / || /^tupled_leader_epoch / || /^tupled_nodes_up / {print $2}' | xargs)"
@@ -154,7 +154,7 @@ same "... a large one" '{"result":"OK"}' "$(head -c 3000000 /dev/zero | tr '\0' 
 http_port=$(sed -n 's/.*ready to accept HTTP on .* port \([0-9]*\)$/\1/p' "$scratch/node2.log")
 exec 3<>"/dev/tcp/127.0.0.1/$http_port"
 say 'GET /livez HTTP/1.1' 'Host: localhost' '' 'GET /get/m HTTP/1.1' 'Host: localhost' 'Connection: close' ''
-check "a connection that began with a probe has nothing else" grep -q 'TRYAGAIN this node does not lead' <(timeout 5 cat <&3)
+check "a connection that began with a probe has nothing else" grep -q 'TRYAGAIN this node is not the leader' <(timeout 5 cat <&3)
 exec 3>&-
 
 # ---- TLS -------------------------------------------------------------------------------------------
@@ -167,11 +167,11 @@ check "... for large values too" cmp -s <(secure GET large | head -c 12000000) "
 # ---- links that are none ---------------------------------------------------------------------------
 
 zeros=$(printf '0%.0s' {1..32})
-same "a node that does not lead accepts none" "TRYAGAIN this node does not lead" "$(node 2 KV.LINK BEGIN "$zeros")"
+same "a node that does not lead accepts none" "TRYAGAIN this node is not the leader" "$(node 2 KV.LINK BEGIN "$zeros")"
 check "the leader says what it knows" grep -qE '^[0-9a-f]{32} [0-9a-f]{64}$' <(node 1 KV.LINK BEGIN "$zeros")
 pass=(PASS "$zeros$zeros" evil)
 same "who does not know the secret is nobody's client" \
-    "NOAUTH this node does not know the secret of this engine" \
+    "NOAUTH this node does not have the secret of this engine" \
     "$(printf '%s\n' "KV.LINK BEGIN $zeros" "KV.LINK $(printf '"%s" ' "${pass[@]}")" | node 1 | grep NOAUTH)"
 same "PASS without BEGIN" "ERR KV.LINK is for nodes of tupled" "$(node 1 KV.LINK "${pass[@]}")"
 same "other words" "ERR KV.LINK is for nodes of tupled" "$(node 1 KV.LINK NONE)"
@@ -221,7 +221,7 @@ same "a command to a leader that is stopped waits for the next one" 5002 "$(node
 check "what was passed on to the one that is stopped has ended" ended
 exec 3>&-
 node_signal $leads -CONT
-node_says $leads 'does not lead any more'
+node_says $leads 'is no longer the leader'
 
 # ---- no node leads ---------------------------------------------------------------------------------
 

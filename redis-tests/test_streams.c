@@ -195,8 +195,10 @@ static void a_trim_that_is_too_much_says_how(void **state)
 {
     (void)state;
     for (int i = 0; i < 41; i++) add_from("s", i * 5000 + 1, i * 5000 + 5000);
-    expect(c, "-LIMIT more than 100000 entries go, and more stay: trim in steps, by ~ and LIMIT *",
-           "XTRIM s MAXLEN 102000");
+    expect(
+        c,
+        "-LIMIT more than 100000 entries to remove and to keep; trim in steps, with ~ and LIMIT *",
+        "XTRIM s MAXLEN 102000");
     expect(c, "-LIMIT more than 100000 entries go*", "XTRIM s MINID 103000");
     expect(c, ":205000", "XLEN s");
     expect(c, ":50000", "XTRIM s MAXLEN ~ 102000 LIMIT 50000");
@@ -334,7 +336,7 @@ static void ids_and_groups_are_bounded_together(void **state)
 {
     (void)state;
     for (int i = 0; i < 201; i++) expect(c, "+OK", "XGROUP CREATE s g%d $ MKSTREAM", i);
-    expect(c, "-LIMIT 100 ids and 201 groups are more than 20000 to look at; say fewer ids",
+    expect(c, "-LIMIT 100 ids and 201 groups exceed the limit of 20000; use fewer ids",
            of_100_ids("XDELEX s ACKED"));
     expect(c, ":1", "XGROUP DESTROY s g7");
     expect(c, "[:-1 *]", of_100_ids("XDELEX s ACKED"));
@@ -575,11 +577,11 @@ static void parts_are_loaded(void **state)
     } wrong[] = {
         {"1 ENTRY 2-0 2 n 2", "-ERR stream at 2-0: an entry is added after all others*"},
         {"1 ENTRY 0-0 2 n 2", "-ERR stream at 0-0: no entry has this id*"},
-        {"1 ENTRY 9-0 3 n 2 m", "-ERR an entry has a value for each field*"},
-        {"1 STATE 3-0 9 0-0", "-ERR stream at 3-0: there are later entries*"},
-        {"1 STATE 4-0 1 0-0", "-ERR stream at 4-0: more entries are there than were added*"},
-        {"1 CONSUMER h ann 1 1", "-ERR group h: it is not there*"},
-        {"1 STATE 4-0 5 4-1", "-ERR stream at 4-0: a later one is deleted*"},
+        {"1 ENTRY 9-0 3 n 2 m", "-ERR an entry must have a value for each field*"},
+        {"1 STATE 3-0 9 0-0", "-ERR stream at 3-0: later entries exist*"},
+        {"1 STATE 4-0 1 0-0", "-ERR stream at 4-0: there are more entries than were added*"},
+        {"1 CONSUMER h ann 1 1", "-ERR group h: it does not exist*"},
+        {"1 STATE 4-0 5 4-1", "-ERR stream at 4-0: a later entry is deleted*"},
         {"1 SOMETHING 1-0", "-ERR *"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

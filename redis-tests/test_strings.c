@@ -461,7 +461,7 @@ static void wrong_and_forgotten_cursors_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         expect(c, "-ERR invalid cursor", "SCAN %s", wrong[i]);
     }
-    expect(c, "-ERR invalid cursor: unknown or forgotten; begin again with 0", "SCAN 12345");
+    expect(c, "-ERR invalid cursor: unknown or expired; start again with 0", "SCAN 12345");
     char cursor[40];
     redisReply *r = ask_reply(c, "SCAN 0");
     snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
@@ -473,7 +473,7 @@ static void wrong_and_forgotten_cursors_are_refused(void **state)
     expect(c, "+OK", "SELECT 0");
     for (int i = 0; i < 4096; i++) say(c, "SCAN 0");
     expect_many(c, 4096, "[* [*]]");
-    expect(c, "-ERR invalid cursor: unknown or forgotten; begin again with 0", "SCAN %s", cursor);
+    expect(c, "-ERR invalid cursor: unknown or expired; start again with 0", "SCAN %s", cursor);
 }
 
 static void a_cursor_does_not_survive_a_restart(void **state)

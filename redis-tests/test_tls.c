@@ -575,19 +575,18 @@ static void bad_files_are_refused_and_the_old_stay(void **state)
     static const struct {
         const char *setting, *file, *says;
     } cases[] = {
-        {"tls-cert-file", "missing.crt", "*missing.crt cannot be taken: No such file*"},
-        {"tls-cert-file", "empty.crt", "*empty.crt cannot be taken: no start line*"},
-        {"tls-cert-file", "nonsense.crt", "*nonsense.crt cannot be taken: no start line*"},
+        {"tls-cert-file", "missing.crt", "*cannot load *missing.crt: No such file*"},
+        {"tls-cert-file", "empty.crt", "*cannot load *empty.crt: no start line*"},
+        {"tls-cert-file", "nonsense.crt", "*cannot load *nonsense.crt: no start line*"},
         {"tls-cert-file", "second.crt",
-         "*first.key cannot be taken: key values mismatch*not the "
-         "key of tls-cert-file"},
-        {"tls-key-file", "missing.key", "*missing.key cannot be taken: No such file*"},
-        {"tls-key-file", "nonsense.crt", "*nonsense.crt cannot be taken: *"},
-        {"tls-key-file", "second.key", "*second.key cannot be taken: key values mismatch*"},
-        {"tls-key-file", "locked.key", "*locked.key cannot be taken: *has a password*"},
-        {"tls-ca-cert-file", "missing.crt", "*missing.crt cannot be taken: No such file*"},
-        {"tls-ca-cert-file", "nonsense.crt", "*nonsense.crt cannot be taken: *"},
-        {"tls-ca-cert-dir", "missing", "*missing: there is no such directory"},
+         "*cannot load *first.key: key values mismatch*does not belong to tls-cert-file"},
+        {"tls-key-file", "missing.key", "*cannot load *missing.key: No such file*"},
+        {"tls-key-file", "nonsense.crt", "*cannot load *nonsense.crt: *"},
+        {"tls-key-file", "second.key", "*cannot load *second.key: key values mismatch*"},
+        {"tls-key-file", "locked.key", "*cannot load *locked.key: *has a password*"},
+        {"tls-ca-cert-file", "missing.crt", "*cannot load *missing.crt: No such file*"},
+        {"tls-ca-cert-file", "nonsense.crt", "*cannot load *nonsense.crt: *"},
+        {"tls-ca-cert-dir", "missing", "*missing: no such directory"},
     };
     long long reloads = load_info(c, "tls_reloads");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -614,8 +613,8 @@ static void a_reload_that_fails_is_told(void **state)
     assert_int_equal(kill(testserver_pid(server), SIGHUP), 0);
     poll_figure("tls_reload_failures", failures + 1);
     assert_true(info_has("tls_last_reload_status:err\r\n"));
-    assert_true(info_has("failing.crt cannot be taken: no start line"));
-    poll_log("TLS: nothing is taken (SIGHUP), what was in force stays: tls-cert-file");
+    assert_true(info_has("failing.crt: no start line"));
+    poll_log("TLS: configuration not reloaded (SIGHUP); keeping the previous one: tls-cert-file");
     expect_server("first");
     copy_file(crt("first"), live);
     assert_int_equal(kill(testserver_pid(server), SIGHUP), 0);
@@ -629,7 +628,7 @@ static void a_reload_that_fails_is_told(void **state)
 static void the_password_of_the_key_is_told_to_nobody(void **state)
 {
     expect(c, "+OK", "CONFIG SET slowlog-log-slower-than 0");
-    expect(c, "-ERR *locked.key cannot be taken: *tls-key-file-pass is wrong",
+    expect(c, "-ERR *locked.key: *tls-key-file-pass is wrong",
            "CONFIG SET tls-cert-file %s tls-key-file %s tls-key-file-pass wrong-" PASSWORD,
            crt("locked"), key("locked"));
     expect(c, "+OK", "CONFIG SET tls-cert-file %s tls-key-file %s tls-key-file-pass " PASSWORD,
@@ -649,7 +648,7 @@ static void the_password_of_the_key_is_told_to_nobody(void **state)
 static void a_certificate_that_has_ended_is_taken_with_a_warning(void **state)
 {
     expect(c, "+OK", "CONFIG SET tls-cert-file %s tls-key-file %s", crt("ended"), key("ended"));
-    poll_log("ended.crt has ended: clients will refuse it");
+    poll_log("ended.crt has expired: clients will reject it");
     assert_true(load_info(c, "tls_cert_days_left") < 0);
     assert_true(tunnel_is_served(port, NULL));
     struct tunnel_options looks = {.ca = crt("ca")};
@@ -673,7 +672,7 @@ static void a_start_with_bad_files_says_so(void **state)
                            "no",
                            NULL};
     o.args = mixed;
-    testserver_refuses(&o, "second.key cannot be taken: key values mismatch");
+    testserver_refuses(&o, "second.key: key values mismatch");
     const char *no_ca[] = {"--tls-cert-file", crt("first"), "--tls-key-file", key("first"), NULL};
     o.args = no_ca;
     testserver_refuses(&o, "tls-ca-cert-file or tls-ca-cert-dir must say who signs them");

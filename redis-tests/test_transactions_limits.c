@@ -72,8 +72,7 @@ static void twenty_thousand_keys_are_one_transaction(void **state)
     assert_string_equal(r->str, "OK");
     freeReplyObject(r);
     r = redisCommandArgv(own, 2 * KEYS + 3, argv, NULL);
-    assert_string_equal(r->str,
-                        "LIMIT MSET of 20001 keys is more than max-transaction-ops (20000)");
+    assert_string_equal(r->str, "LIMIT MSET of 20001 keys exceeds max-transaction-ops (20000)");
     freeReplyObject(r);
     expect(own, "+OK", "MULTI");
     for (int i = 0; i < KEYS; i++) say(own, "SET k%d w", i);
@@ -86,7 +85,7 @@ static void twenty_thousand_keys_are_one_transaction(void **state)
     argv[0] = "DEL";
     for (int i = 0; i <= KEYS; i++) argv[1 + i] = names[i];
     r = redisCommandArgv(own, KEYS + 2, argv, NULL);
-    assert_string_equal(r->str, "LIMIT DEL of 20001 keys is more than max-transaction-ops (20000)");
+    assert_string_equal(r->str, "LIMIT DEL of 20001 keys exceeds max-transaction-ops (20000)");
     freeReplyObject(r);
     r = redisCommandArgv(own, KEYS + 1, argv, NULL);
     assert_int_equal(r->integer, KEYS);

@@ -49,9 +49,9 @@ ends "--help after it" 0 dlq --help
 same "the version is the server's" "$("$TUPLED_BIN" --version | sed 's/.* //')" "$(ctl --version | sed 's/.* //')"
 ends "nothing to do" 2
 ends "an unknown subcommand" 2 pong
-says "... is told" "there is no subcommand pong"
+says "... is told" "unknown subcommand pong"
 ends "an unknown action" 2 queue pause
-says "... is told" "there is no tupledctl queue pause"
+says "... is told" "unknown action: tupledctl queue pause"
 ends "an unknown option" 2 ping --once
 says "... is told" "there is no option --once of ping"
 ends "an option without its value" 2 ping --url
@@ -83,7 +83,7 @@ while True: kept.append(s.accept())' 2>/dev/null; }
 silent=$SILENT_PID
 if read -r -t 20 silent_port <&"${SILENT[0]}"; then
     ends "somebody who never answers" 3 -u "redis://127.0.0.1:$silent_port" --timeout 1 ping
-    says "... is told" "no answer within 1 s"
+    says "... is told" "no reply within 1 s"
     ends "... by TLS neither" 3 -u "rediss://127.0.0.1:$silent_port" --timeout 1 ping
     says "... is told" "TLS was not ready within 1 s"
     kill "$silent" 2>/dev/null
@@ -206,7 +206,7 @@ says "... which is told" "can be read by others"
 ends "nobody to ask for a password" 2 user add eve +get
 export TUPLEDCTL_PASSWORD="secret word"
 ends "a user who may not ask how the server is" 1 -u "redis://ann@127.0.0.1:$port" ping
-says "... learns that it is there" "it answers, but does not say how it is: NOPERM"
+says "... learns that it is there" "it responds, but does not report its health: NOPERM"
 ends "what a user may not" 1 -u "redis://ann@127.0.0.1:$port" db list
 says "... is told" "NOPERM"
 TUPLEDCTL_PASSWORD=wrong ends "a wrong password" 1 -u "redis://ann@127.0.0.1:$port" user whoami

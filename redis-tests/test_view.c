@@ -124,8 +124,8 @@ static void words_that_are_no_path_are_named(void **state)
         {"CLIENT VIEW TUPLES", "+OK"},
         {"SET a//b x", "-ERR invalid key: empty part*at part 2"},
         {"GET a%%2", "-ERR invalid key: '%' without two hex digits at part 1"},
-        {"GET a/#x", "-ERR invalid key: '#' is followed by a number at part 2"},
-        {"DEL a b/!x", "-ERR invalid key: '!' is followed by true or false at part 2"},
+        {"GET a/#x", "-ERR invalid key: '#' must be followed by a number at part 2"},
+        {"DEL a b/!x", "-ERR invalid key: '!' must be followed by true or false at part 2"},
         {"CLIENT VIEW", "tuples"},
         {"CLIENT VIEW TUPLES PLAIN", "-ERR syntax error: CLIENT VIEW takes TUPLES or PLAIN"},
         {"CLIENT VIEW trees", "-ERR syntax error: CLIENT VIEW takes TUPLES or PLAIN"},
@@ -136,7 +136,7 @@ static void words_that_are_no_path_are_named(void **state)
     };
     STEPS(steps);
     expect(c, "-LIMIT invalid key: larger than 2048 bytes", "GET %s", longer);
-    expect(c, "-ERR invalid key: a key has at least one part", "GET %s", "");
+    expect(c, "-ERR invalid key: a key must have at least one part", "GET %s", "");
     expect(c, "+RESET", "RESET");
     expect(c, "plain", "CLIENT VIEW");
     expect(c, ":0", "EXISTS a//b");

@@ -289,7 +289,7 @@ static void a_wrong_filter_does_nothing(void **state)
         snprintf(format, sizeof format, "%s WHERE", commands[k]);
         expect(c, "-ERR syntax error: WHERE needs an argument", format);
         snprintf(format, sizeof format, "%s WHERE {} WHERE {}", commands[k]);
-        expect(c, "-ERR syntax error: 'WHERE' is given twice*", format);
+        expect(c, "-ERR syntax error: 'WHERE' is a duplicate*", format);
     }
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "KV.SET ['f',9] 1");

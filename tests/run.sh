@@ -269,7 +269,7 @@ next_job() {
     [ -n "$what" ]
 }
 
-# weighed: the jobs with the seconds that each is expected to take (tests/seconds.txt; 1 when it is not there).
+# weighed: the jobs with the seconds that each is expected to take (tests/seconds.txt; 1 when it does not exist).
 weighed() {
     awk 'FNR == NR { if (!/^#/) seconds[$2 " " $3] = $1; next }
         { key = $1 " " $2; print (key in seconds ? seconds[key] : 1), $0 }' tests/seconds.txt "$1"

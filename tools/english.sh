@@ -4,6 +4,7 @@
 #
 #   words     that say nothing of whom: in all texts, the source, the page
 #   phrases   that a reader has to translate: in the documents
+#   messages  likewise, in the texts that the programs and the page show
 #
 # POSIX sh and awk only.
 
@@ -24,11 +25,16 @@ BEGIN {
                   "how to keep what|for people who", phrases, "|")
     dangling = "(^|[.;:,] )who (asks|waits|wants|reads|writes|needs|comes|does|knows|gives) "
     person = "(^|[^a-z])(he|she|him|his) "
+    message = "\"[^\"]*[a-z] (anew|goes on|is told|are told|is there already|what is there|of before|is no more|" \
+              "is good for|no memory for|are gone|is to be)[^a-z]"
 }
 function told(what) { printf "%s:%d: %s: see docs/style.md\n", FILENAME, FNR, what; found = 1 }
 {
     line = tolower($0)
     if (match(line, words)) told("\"" substr(line, RSTART, RLENGTH) "\" says nothing of whom")
+    text = line
+    sub(/\/\*.*/, "", text)
+    if (FILENAME ~ /\.[ch]$/ && match(text, message)) told("a message: " substr(text, RSTART, RLENGTH))
     if (FILENAME !~ /\.md$/) next
     for (i = 1; i <= count; i++) if (index(line, phrases[i])) told("\"" phrases[i] "\"")
     if (match(line, dangling)) told("\"" substr(line, RSTART, RLENGTH) "\" has nothing that it refers to")

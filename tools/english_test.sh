@@ -49,6 +49,10 @@ echo "Who asks waits." | tree docs/a.md
 breaks "a sentence that begins with who" docs/a.md:1 "nothing that it refers to"
 echo "The user: he gets it." | tree docs/a.md
 breaks "a person" docs/a.md:1 "is no term of ours"
+printf 'log("the log is read"); /* as it is told */\nlog("it begins anew, from %%s", x);\n' | tree src/base/a.c
+breaks "a message" src/base/a.c:2 "a message"
+printf 'x = "no memory"; /* "what is there now": it goes on */\n' | tree src/base/a.c
+holds "... but not a comment"
 printf 'The client who_asks for nobody_else; the header says so. A user who asks is told. She.\n' | tree docs/a.md
 holds "what is alike"
 echo "| Who asks waits. | nobody |" | tree docs/style.md

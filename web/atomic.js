@@ -322,8 +322,8 @@ class Atomic {
                 'strong',
                 {},
                 failed.length === 1
-                    ? `Conflict: row ${failed[0][0]} does not hold.`
-                    : `Conflict: rows ${failed.map(f => f[0]).join(', ')} do not hold.`,
+                    ? `Conflict: the check in row ${failed[0][0]} failed.`
+                    : `Conflict: the checks in rows ${failed.map(f => f[0]).join(', ')} failed.`,
             ),
             ' Nothing happened.',
         );
@@ -333,7 +333,7 @@ class Atomic {
             if (OPS[r.op].second !== 'version') {
                 this.result(
                     i,
-                    'The delivery of this receipt is over: it was acknowledged, given back, or its lease ended.',
+                    'The delivery with this receipt has ended: it was acknowledged or refused, or its lease expired.',
                 );
                 continue;
             }
@@ -371,7 +371,7 @@ class Atomic {
                 ? null
                 : mine === null
                   ? h('pre', {class: 'mono'}, pretty(theirs))
-                  : sideBySide('What you would set', pretty(mine), 'There now', pretty(theirs)),
+                  : sideBySide('Your value', pretty(mine), 'There now', pretty(theirs)),
         ];
     }
 

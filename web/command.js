@@ -64,7 +64,7 @@ export function commandLine(get, {isTransaction = false, label = 'Command'} = {}
     const which = h('button', {
         type: 'button',
         class: 'small quiet',
-        title: 'Show it for redis-cli or for HTTP',
+        title: 'Switch between redis-cli and HTTP',
         onclick: () => {
             shown = shown === 'cli' ? 'http' : 'cli';
             for (const l of lines) l.update();
@@ -119,7 +119,7 @@ export async function copyText(text) {
         await navigator.clipboard.writeText(text);
         toast('Copied.');
     } catch {
-        toast('The browser did not allow copying.', 'bad');
+        toast('The browser did not allow access to the clipboard.', 'bad');
     }
 }
 

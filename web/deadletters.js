@@ -141,7 +141,7 @@ export class DeadLetters {
                       h(
                           'td',
                           {colspan: 5, class: 'dim'},
-                          'Messages whose retries are used up would be here, with their errors.',
+                          'No dead letters. Messages whose retries have all failed appear here, with their errors.',
                       ),
                   )
                 : rows.map(l => this.row(l)),
@@ -245,7 +245,7 @@ export class DeadLetters {
         const words = ['KV.DLQ', 'DEL', this.queue, ...ids];
         const ok = await confirmTyped(
             `Delete ${number(ids.length)} dead letters`,
-            h('p', {}, 'Those that are shown. They cannot be brought back.'),
+            h('p', {}, 'Only those shown. This cannot be undone.'),
             this.queue,
             `Delete ${number(ids.length)}`,
             commandLine(() => words).el,
@@ -282,7 +282,7 @@ export class DeadLetters {
                             if (area.isGood()) close(area.input.value.trim());
                         },
                     },
-                    h('p', {class: 'dim'}, 'It becomes a new message, with the default retries.'),
+                    h('p', {class: 'dim'}, 'It is enqueued again as a new message, with the default retries.'),
                     area.el,
                     line.el,
                     h(

@@ -28,7 +28,7 @@ export async function deleteBelow(screen, prefix, where) {
     } finally {
         waiting.remove();
     }
-    if (count === 0) return toast('Nothing is there to delete.');
+    if (count === 0) return toast('There is nothing to delete.');
     const ok = await confirmTyped(
         `Delete ${number(count)} ${count === 1 ? 'entry' : 'entries'}`,
         [

@@ -22,7 +22,7 @@ export class Editor {
         this.error = errorBox();
         this.area = valueArea(textOf(o.entry), () => this.changed());
         this.conflict = h('div', {class: 'conflict', hidden: true});
-        this.line = commandLine(() => this.words(), {label: 'Command that saves'});
+        this.line = commandLine(() => this.words(), {label: 'Show the command'});
         this.save = h('button', {class: 'primary', type: 'submit', title: 'Ctrl+Enter'}, 'Save');
         this.el = h(
             'form',
@@ -139,7 +139,7 @@ export class Editor {
                     : h(
                           'button',
                           {type: 'button', onclick: () => this.rebase(theirs, true)},
-                          'Take theirs into the editor',
+                          'Load their version',
                       ),
                 h('button', {type: 'button', onclick: () => this.o.done(false)}, 'Discard mine'),
             ),

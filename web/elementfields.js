@@ -4,7 +4,7 @@
 import {h, fill} from './dom.js';
 import {bytesField} from './bytes.js';
 
-const THERE = 'It is there already. Nothing was changed.';
+const THERE = 'It already exists. Nothing was changed.';
 
 export function newElement(kind, changed) {
     return {hash: newField, list: newListElement, set: newMember, zset: newScored, stream: newStreamEntry}[
@@ -26,7 +26,7 @@ function newField(changed) {
         el: [
             name.el,
             value.el,
-            h('label', {for: 'el-ttl'}, 'The field expires after so many seconds'),
+            h('label', {for: 'el-ttl'}, 'Time to live of the field in seconds'),
             ttl,
         ],
         isGood: () => name.isGood() && value.isGood(),
@@ -43,8 +43,8 @@ function newListElement(changed) {
     const end = h(
         'select',
         {id: 'el-end', onchange: changed},
-        h('option', {value: 'RPUSH'}, 'at the tail, as the last'),
-        h('option', {value: 'LPUSH'}, 'at the head, as the first'),
+        h('option', {value: 'RPUSH'}, 'at the tail'),
+        h('option', {value: 'LPUSH'}, 'at the head'),
     );
     return {
         el: [value.el, h('label', {for: 'el-end'}, 'Where'), end],

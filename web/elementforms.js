@@ -92,13 +92,13 @@ function checkSame(list, commands, data) {
     let base = data;
     return async () => {
         const [now] = await run([list.key], commands, {encoding: 'base64'});
-        if (now === null) throw new Error('It is not there any more. Nothing was saved.');
+        if (now === null) throw new Error('It no longer exists. Nothing was saved.');
         const read = fromReply(now);
         if (sameBytes(read, base)) return;
         base = read;
         throw new Error(
-            `Another client changed it: now it is ${briefly(read)}. Nothing was saved. To save all ` +
-                'the same, save again.',
+            `Another client changed it: now it is ${briefly(read)}. Nothing was saved. Save again to ` +
+                'overwrite it.',
         );
     };
 }
@@ -161,7 +161,7 @@ const REMOVERS = {
 };
 
 const gone = ([count]) => {
-    if (count === 0) toast('It was not there any more.');
+    if (count === 0) toast('It no longer exists.');
     return '';
 };
 
@@ -186,9 +186,9 @@ function removeFromList(list, x) {
         const which = h(
             'select',
             {id: 'el-which', onchange: changed},
-            h('option', {value: '1'}, 'the first that is equal'),
-            h('option', {value: '-1'}, 'the last that is equal'),
-            h('option', {value: '0'}, 'all that are equal'),
+            h('option', {value: '1'}, 'the first equal element'),
+            h('option', {value: '-1'}, 'the last equal element'),
+            h('option', {value: '0'}, 'all equal elements'),
         );
         return {
             el: [fact('', shownBytes(x.value)), h('label', {for: 'el-which'}, 'Of equal elements'), which],
@@ -213,7 +213,7 @@ export async function fieldExpiry(list, x) {
     if (ms === undefined) return false;
     try {
         const [[done]] = await run([list.key], make(ms));
-        if (done === -2) toast('The field is not there any more.', 'bad');
+        if (done === -2) toast('The field no longer exists.', 'bad');
     } catch (e) {
         toast(e.message, 'bad');
     }

@@ -179,7 +179,7 @@ export class Entry {
         this.editButton.hidden = this.entry === null || this.entry.collection !== null;
         if (this.entry === null) {
             this.error.show(
-                `There is no entry ${this.json}. It was deleted, has expired, or never was.`,
+                `The entry ${this.json} does not exist. It may have been deleted or have expired.`,
             );
             return;
         }
@@ -397,7 +397,7 @@ export class Entry {
         if (!ok) return;
         try {
             if ((await api.call(words)) === null) {
-                toast('It was changed meanwhile, and is not deleted. Look at it again.', 'bad');
+                toast('Not deleted, because it has changed meanwhile. Check it again.', 'bad');
                 return void this.reload();
             }
             toast('Deleted.', 'good');

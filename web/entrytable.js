@@ -32,7 +32,7 @@ export function ageTitle(vs) {
         since === null ? '' : `; ${number(Number(since))} commits of all databases came since`;
     return (
         `versionstamp ${vs}${commits}. A versionstamp counts commits; how long ago is known only ` +
-        'for what was written while this page was open.'
+        'for entries written while this page is open.'
     );
 }
 
@@ -114,7 +114,7 @@ export class EntryTable {
                         {
                             scope: 'col',
                             class: 'num',
-                            title: 'How long ago, or how many commits ago, it was written',
+                            title: 'Time, or number of commits, since it was written',
                         },
                         'Age',
                     ),
@@ -280,7 +280,7 @@ export class EntryTable {
                       h(
                           'p',
                           {},
-                          `Nothing is below ${keyText(this.prefix)}. This makes the first entry:`,
+                          `No entries below ${keyText(this.prefix)}. This creates the first one:`,
                       ),
                       line.el,
                   ],

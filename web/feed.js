@@ -82,7 +82,7 @@ class Feed {
             autocomplete: 'off',
             placeholder: 'now',
             size: 20,
-            title: 'A versionstamp to go on from; 0 = as far back as is kept',
+            title: 'Versionstamp to continue from; 0 = the oldest available',
         });
         this.filter = h('input', {
             type: 'search',
@@ -311,7 +311,7 @@ class Feed {
             h(
                 'div',
                 {class: 'empty'},
-                h('p', {}, `Changes below ${keyText(this.prefix)} would be here. This makes one:`),
+                h('p', {}, `No changes yet. Changes below ${keyText(this.prefix)} appear here. This creates one:`),
                 commandLine(() => ['KV.SET', key, '1']).el,
             ),
         );
@@ -384,7 +384,7 @@ function changeRow(c) {
             ? h(
                   'span',
                   {class: 'gone'},
-                  c.key === null ? 'the database was emptied' : 'deleted, or expired',
+                  c.key === null ? 'the database was flushed' : 'deleted, or expired',
               )
             : h('span', {}, valueText(c.value)),
     );

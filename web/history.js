@@ -99,7 +99,7 @@ function row([key, value, vs, endsAt]) {
     const collection = collectionOf(node);
     const what =
         key === null
-            ? 'the database was emptied'
+            ? 'the database was flushed'
             : value === null
               ? 'deleted, or expired'
               : collection !== null

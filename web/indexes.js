@@ -264,7 +264,7 @@ function createForm(close) {
         {id: 'i-tok', onchange: () => look()},
         ['unicode61', 'porter', 'ascii', 'trigram'].map(v => h('option', {value: v}, v)),
     );
-    const tokens = h('div', {}, h('label', {for: 'i-tok'}, 'What a word is'), tokenize);
+    const tokens = h('div', {}, h('label', {for: 'i-tok'}, 'How text is split into words'), tokenize);
     const isOfHashes = () => kind.value.startsWith('hashes');
     const words = () => {
         const list = paths.value
@@ -291,10 +291,10 @@ function createForm(close) {
     const what = h('label', {for: 'i-paths'});
     const look = () => {
         tokens.hidden = kind.value !== 'text';
-        setText(place, isOfHashes() ? 'Keys that fit the pattern, such as user:*' : 'Entries below');
+        setText(place, isOfHashes() ? 'Pattern of keys, such as user:*' : 'Entries below');
         setText(
             what,
-            isOfHashes() ? 'Fields, with commas between' : 'Paths into values, with commas between',
+            isOfHashes() ? 'Fields, separated by commas' : 'Paths into values, with commas between',
         );
         make.disabled = name.value === '' || paths.value.trim() === '';
         line.update();

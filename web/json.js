@@ -26,7 +26,7 @@ export function read(text) {
     const r = {text, at: 0};
     const node = value(r, 0);
     blank(r);
-    if (r.at < text.length) throw new JsonError(text, 'more text after the value', r.at);
+    if (r.at < text.length) throw new JsonError(text, 'text after the value', r.at);
     return node;
 }
 
@@ -85,7 +85,7 @@ function word(r) {
 
 function string(r) {
     const raw = match(r, STRING);
-    if (raw === null) fail(r, 'a text that is not closed, or has a wrong character');
+    if (raw === null) fail(r, 'unterminated string, or invalid character in a string');
     return {t: 'string', raw, text: JSON.parse(raw)};
 }
 
@@ -101,7 +101,7 @@ function array(r, depth) {
         items.push(value(r, depth + 1));
         blank(r);
         const c = r.text[r.at];
-        if (c !== ',' && c !== ']') fail(r, 'a comma or ] is missing here');
+        if (c !== ',' && c !== ']') fail(r, 'expected a comma or ]');
         r.at++;
         if (c === ']') return {t: 'array', items};
     }
@@ -125,7 +125,7 @@ function object(r, depth) {
         members.push({name: name.text, raw: name.raw, v: value(r, depth + 1)});
         blank(r);
         const c = r.text[r.at];
-        if (c !== ',' && c !== '}') fail(r, 'a comma or } is missing here');
+        if (c !== ',' && c !== '}') fail(r, 'expected a comma or }');
         r.at++;
         if (c === '}') return {t: 'object', members};
     }

@@ -18,7 +18,7 @@ const SPECIAL = {NaN: NaN, '-NaN': NaN, Infinity: Infinity, '-Infinity': -Infini
 /* The parts of a key in JSON; throws an Error that says what is wrong. */
 export function parseKey(text) {
     const node = read(text);
-    if (node.t !== 'array') throw new Error('a key is a JSON array');
+    if (node.t !== 'array') throw new Error('a key must be a JSON array');
     return node.items.map(partOf);
 }
 
@@ -174,7 +174,7 @@ function pathNumber(text) {
 /* What is wrong with a key that a person typed for an entry; '' = nothing. */
 export function wrongKey(text) {
     try {
-        return guessKey(text).parts.length === 0 ? 'a key has at least one part' : '';
+        return guessKey(text).parts.length === 0 ? 'a key must have at least one part' : '';
     } catch (e) {
         return e.message;
     }

@@ -93,7 +93,7 @@ async function showRoute() {
     const here = (shown = {screen, db, controller, update: null, isMissing: !api.isReached(), answers: api.answerCount()});
     const el = h('div', {class: `screen screen-${screen}`});
     try {
-        if (known === undefined) throw new Error(`There is no screen ${screen}.`);
+        if (known === undefined) throw new Error(`Unknown screen ${screen}.`);
         const module = await load(screen, () => shown === here);
         if (shown !== here) return;
         if (!api.isReached()) here.isMissing = true;
@@ -417,7 +417,7 @@ api.on('reach', ok => {
         shown.isMissing = true;
     }
     if (!ok) return;
-    toast('The server is there again.');
+    toast('The server is available again.');
     setTimeout(openAgain, 100);
 });
 addEventListener('hashchange', () => {

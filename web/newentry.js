@@ -12,7 +12,7 @@ import {valueArea} from './editor.js';
 import {newElement} from './elementfields.js';
 import {run, shownNames} from './rediskey.js';
 
-const IS_THERE = 'An entry of this key is there already. Nothing was changed.';
+const IS_THERE = 'The key already exists. Nothing was changed.';
 
 export async function newEntry(screen, prefix) {
     const start = keyText([...prefix, {k: 'text', v: ''}]);
@@ -77,7 +77,7 @@ class NewForm {
             h('label', {for: 'n-kind'}, 'Type'),
             this.kind,
             this.place,
-            h('label', {for: 'n-ttl'}, 'Expires after so many seconds'),
+            h('label', {for: 'n-ttl'}, 'Time to live in seconds'),
             this.ttl,
             this.error.el,
             this.line.el,

@@ -46,7 +46,7 @@ export function render(view) {
         const {info, error} = latest();
         refused.hidden = error === null;
         if (error !== null) {
-            setText(refused, `These figures cannot be asked for: ${error.message}`);
+            setText(refused, `Cannot load these figures: ${error.message}`);
             fresh.failed();
         }
         if (info === null) return;
@@ -153,7 +153,7 @@ function disk(info) {
         return {name, word: 'full', kind: 'bad', more: 'writes are refused'};
     if (info.store_damage) return {name, word: 'damaged', kind: 'bad', more: info.store_damage};
     if (info.store_failing !== '0')
-        return {name, word: 'failing', kind: 'bad', more: 'the database file cannot be written'};
+        return {name, word: 'failing', kind: 'bad', more: 'cannot write the database file'};
     const more =
         `journal ${bytes(Number(info.journal_bytes))}` +
         (info.store_bytes === undefined ? '' : `, store ${bytes(Number(info.store_bytes))}`);
@@ -212,7 +212,7 @@ function certificates(info) {
         name,
         word: left < 0 ? 'expired' : `${left} days left`,
         kind: left < 7 ? 'bad' : left < 30 ? 'wait' : '',
-        more: 'the first that ends',
+        more: 'the first to expire',
     };
 }
 

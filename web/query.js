@@ -195,9 +195,9 @@ export class Query {
         setText(
             this.place,
             this.count === 0
-                ? `Nothing found. ${duration(took)} with the way there and back.`
+                ? `Nothing found. ${duration(took)} round trip.`
                 : `${hasMore ? 'first ' : ''}${number(this.count)} found${isText ? ', best first' : ''}; ` +
-                      `${duration(took)} with the way there and back.`,
+                      `${duration(took)} round trip.`,
         );
         const els = rows.map(r => this.hit(r));
         if (isMore) this.hits.append(...els);
@@ -229,7 +229,7 @@ export class Query {
                           'span',
                           {
                               class: 'dim small-text',
-                              title: 'BM25; only beside other scores of this search',
+                              title: 'BM25; comparable only within this search',
                           },
                           `score ${Number(score).toPrecision(3)}`,
                       ),

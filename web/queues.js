@@ -66,7 +66,7 @@ export function counts(stats) {
 
 /* What is said when there is none. */
 const ORDERS = {
-    name: ['by name', 'No queue has such a name.'],
+    name: ['by name', 'No queue matches.'],
     dead: ['most dead letters first', 'No queue has dead letters.'],
     oldest: ['longest wait first', 'No message waits.'],
     ready: ['most ready first', 'No message is ready.'],
@@ -193,7 +193,7 @@ class QueueList {
                 h(
                     'div',
                     {class: 'empty'},
-                    h('p', {}, isEmpty ? 'No queues. The first message makes one:' : ORDERS[order][1]),
+                    h('p', {}, isEmpty ? 'No queues. The first message creates one:' : ORDERS[order][1]),
                     isEmpty ? commandLine(() => ['KV.ENQUEUE', 'mail', '{"to":"ann"}']).el : null,
                 ),
             );
@@ -428,7 +428,7 @@ class QueueScreen {
                       h(
                           'td',
                           {colspan: 4, class: 'dim'},
-                          'What is ready or delayed would be here.',
+                          'No messages. Ready and delayed messages appear here.',
                       ),
                   )
                 : rows.map(([id, value, attempts, due]) =>
@@ -566,7 +566,7 @@ function addForm(queue, done) {
                         const id = await api.call(words());
                         toast(
                             id === null
-                                ? 'Not added: this deduplication id was seen before.'
+                                ? 'Not enqueued: this deduplication id was used before.'
                                 : `Added: ${id}`,
                             id === null ? 'bad' : 'good',
                         );

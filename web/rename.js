@@ -42,7 +42,7 @@ function renameForm(key, close) {
             const made = parts();
             const [done] = await run([key, made], commands);
             if (done === 1) return void close(made);
-            error.show('An entry of this key is there already. Nothing was changed.');
+            error.show('The key already exists. Nothing was changed.');
         } catch (failure) {
             error.show(failure);
         }

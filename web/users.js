@@ -33,7 +33,7 @@ class Users {
                     class: 'small',
                     onclick: () => this.run(['ACL', 'SAVE'], 'Written to the aclfile.'),
                 },
-                'Save to the aclfile',
+                'Save to the ACL file',
             ),
             () => ['ACL', 'SAVE'],
         );

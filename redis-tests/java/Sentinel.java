@@ -109,7 +109,7 @@ public class Sentinel {
             }
             TimeUnit.MILLISECONDS.sleep(5);
         }
-        check(name + "another node leads", isElsewhere);
+        check(name + "another node is the leader", isElsewhere);
         long value = r.incr(key);
         check(name + "nothing acknowledged is lost (" + acknowledged + ", " + value + ")",
             value > acknowledged && acknowledged > 0);

@@ -26,7 +26,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     }
     await pause(5);
   }
-  check("another node leads", isElsewhere());
+  check("another node is the leader", isElsewhere());
   await leader.incr("by-ioredis");
   const value = Number(await leader.get("by-ioredis"));
   check(`nothing acknowledged is lost (${acknowledged}, ${value})`, value > acknowledged && acknowledged > 0);

@@ -124,7 +124,7 @@ export async function atomic() {
         await put(3, 'op-key', '["users",2]');
         await put(3, 'op-second', 'NONE');
         await b.click('.primary', 'Run');
-        await b.sees('.outcome.bad', 'row 2 does not hold');
+        await b.sees('.outcome.bad', 'row 2 failed');
         await b.sees('.op.failed .result', 'there now');
         check('more than one row failed', (await b.page.$$('.op.failed')).length === 1);
         await b.sees('.op.failed td.theirs', 'Linus');

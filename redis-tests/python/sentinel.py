@@ -40,7 +40,7 @@ while time.monotonic() < deadline and after == before:
     except redis.RedisError:
         failures += 1
         time.sleep(0.02)
-check("another node leads", after != before)
+check("another node is the leader", after != before)
 leader.incr("by-redis-py")
 value = int(leader.get("by-redis-py"))
 check(f"nothing acknowledged is lost ({acknowledged}, {value})", value > acknowledged > 0)

@@ -190,10 +190,10 @@ static enum err rule(struct user *u, const struct access_catalog *catalog, struc
     }
     if (word.len == 0 || user_rule(u, word)) return OK;
     if (slice_has_prefix(word, slice_str("view="))) {
-        return error_set(e, ERR_SYNTAX, "a view is plain or tuples");
+        return error_set(e, ERR_SYNTAX, "the view must be plain or tuples");
     }
     if (slice_has_prefix(word, slice_str("exec="))) {
-        return error_set(e, ERR_SYNTAX, "exec is rollback or continue");
+        return error_set(e, ERR_SYNTAX, "exec must be rollback or continue");
     }
     return selector_rule(u->selectors, catalog, word, e);
 }

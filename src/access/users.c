@@ -119,7 +119,7 @@ static struct user *make_default(const struct users *x)
     struct user *u = make(x, name, incarnation_of(name));
     struct error e;
     if (user_set(u, x->catalog, words, sizeof words / sizeof words[0], &e) != OK) {
-        die("the default user cannot be made: %s", e.text);
+        die("cannot create the default user: %s", e.text);
     }
     return u;
 }
@@ -168,7 +168,7 @@ static enum err check_name(struct slice name, struct error *e)
         }
     }
     if (name.len == 0 || name.len > USER_NAME_BYTES_MAX) {
-        return error_set(e, ERR_SYNTAX, "a username has 1 to %d bytes", USER_NAME_BYTES_MAX);
+        return error_set(e, ERR_SYNTAX, "a username must have 1 to %d bytes", USER_NAME_BYTES_MAX);
     }
     return OK;
 }
@@ -213,7 +213,7 @@ struct users *users_new(const struct access_catalog *catalog, users_changed *cha
     htab_init(&x->table);
     table_add(x, make_default(x));
     x->decoy = make(x, slice_str("decoy"), 0);
-    if (user_set(x->decoy, catalog, words, 1, &e) != OK) die("no user can be made: %s", e.text);
+    if (user_set(x->decoy, catalog, words, 1, &e) != OK) die("cannot create users: %s", e.text);
     return x;
 }
 
@@ -277,10 +277,10 @@ static bool take_incarnation(struct slice word, uint64_t *out)
 static enum err load_line(struct users *fresh, struct slice *words, size_t count, struct error *e)
 {
     if (!slice_is_word(words[0], "USER") || count < 2) {
-        return error_set(e, ERR_SYNTAX, "a line begins with `user <name>`");
+        return error_set(e, ERR_SYNTAX, "a line must begin with `user <name>`");
     }
     if (count == LINE_WORDS_MAX) {
-        return error_set(e, ERR_SYNTAX, "a line has at most %d words", LINE_WORDS_MAX - 1);
+        return error_set(e, ERR_SYNTAX, "a line may have at most %d words", LINE_WORDS_MAX - 1);
     }
     if (users_find(fresh, words[1]) != NULL) {
         return error_set(e, ERR_SYNTAX,

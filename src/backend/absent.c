@@ -190,7 +190,8 @@ static bool make_room(struct pipeline *p, uint64_t least)
     uint64_t most = p->options.cache_bytes / ABSENT_CACHE_SHARE * 8 / BLOOM_KEY_BITS;
     if (wanted > most) wanted = most;
     if (wanted < entries || wanted < least / 2 || !bloom_init_try(&a->made, wanted)) {
-        log_notice("no filter of absent keys: it would need more than %llu MB (1/%d of cache-size)",
+        log_notice("no filter for missing keys: it would need more than %llu MB (1/%d of "
+                   "cache-size)",
                    (unsigned long long)(p->options.cache_bytes / ABSENT_CACHE_SHARE >> 20),
                    ABSENT_CACHE_SHARE);
         return false;
@@ -223,7 +224,7 @@ static void fill_end(struct pipeline *p)
         begin(p, count * 2);
         return;
     }
-    log_verbose("filter of absent keys: %llu keys, %llu bytes", (unsigned long long)count,
+    log_verbose("filter for missing keys: %llu keys, %llu bytes", (unsigned long long)count,
                 (unsigned long long)bloom_bytes(a->made_room));
     bloom_fini(&a->bloom);
     a->bloom = a->made;

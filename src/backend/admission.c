@@ -41,10 +41,9 @@ static double buffer_level(const struct pipeline *p)
 
 enum err pipeline_may_commit(const struct pipeline *p, struct error *e)
 {
-    if (p->options.is_following) return error_set(e, ERR_TRYAGAIN, "this node does not lead");
+    if (p->options.is_following) return error_set(e, ERR_TRYAGAIN, "this node is not the leader");
     if (p->options.frozen_ms == 0) return OK;
-    return error_set(e, ERR_FROZEN,
-                     "the database is frozen: it shows a moment of the past and takes no write");
+    return error_set(e, ERR_FROZEN, "the database is frozen at a moment of the past and read-only");
 }
 
 enum err backend_admit(struct backend *b, struct waiter *w, struct error *e)
@@ -57,11 +56,11 @@ enum err backend_admit(struct backend *b, struct waiter *w, struct error *e)
     if (level < 1 && p->admission.budget > 0) return OK;
     if (level >= 1 && p->apply.failures > 0) return pipeline_store_error(p, e);
     if (level >= 1)
-        log_verbose("store: writers wait, %llu MB are unapplied",
+        log_verbose("store: writers are blocked, %llu MB are unapplied",
                     (unsigned long long)pipeline_unapplied_bytes(p) >> 20);
     p->admission.count++;
     waiter_add(&p->admission.throttled, w);
-    return error_set(e, ERR_WAIT, "writes are slowed down to what the disk can follow");
+    return error_set(e, ERR_WAIT, "writes are slowed down to the speed of the disk");
 }
 
 static bool bulk_is_due(const struct pipeline *p)
@@ -83,7 +82,7 @@ enum err backend_admit_bulk(struct backend *b, struct waiter *w, struct error *e
     }
     if (buffer_level(p) >= 1) return backend_admit(b, w, e);
     waiter_add(&p->admission.throttled_bulk, w);
-    return error_set(e, ERR_WAIT, "bulk work waits until the disk has followed");
+    return error_set(e, ERR_WAIT, "bulk operations wait for the disk");
 }
 
 /* ---- the rate at which the store follows ---- */

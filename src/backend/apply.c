@@ -76,8 +76,8 @@ static void aside_take(struct pipeline *p, const struct store_aside *aside)
         memtable_put(p->newest.aside, entry->hash, &mu, v->version);
     }
     if (aside->count > 0) {
-        log_warning("store: %zu entries have no place because tupled.db is damaged; they are kept "
-                    "beside it",
+        log_warning("store: %zu entries cannot be stored because tupled.db is damaged; they are "
+                    "kept beside it",
                     aside->count);
     }
 }
@@ -131,7 +131,7 @@ static void apply_done(struct job *job)
         apply_failed(p, a);
         return;
     }
-    if (p->apply.failures > 0) log_notice("store: applying again");
+    if (p->apply.failures > 0) log_notice("store: applying again after a failure");
     p->apply.failures = 0;
     p->apply.retry_us = 0;
     struct memtable *m = a->memtable;
@@ -256,7 +256,8 @@ enum err pipeline_apply_all(struct pipeline *p, struct error *e)
         if (p->log.journal->synced < p->log.version_newest)
             p->log.journal->ops->settle(p->log.journal);
         if (p->log.journal->is_failed) {
-            return error_set(e, ERR_IO, "the journal failed; what it does not hold is lost");
+            return error_set(e, ERR_IO,
+                             "the journal failed; data that it does not contain is lost");
         }
         pipeline_retire_slice(p, SIZE_MAX);
         pipeline_apply_next(p);

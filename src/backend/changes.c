@@ -54,7 +54,8 @@ static enum err take_mutation(struct changes_job *k, const struct txn_view *txn,
 {
     struct changes_request *q = k->request;
     if (mu->kind == MUTATION_PATCH) {
-        if (k->read.whole == NULL) return error_set(e, ERR_CORRUPT, "a patch, where none can be");
+        if (k->read.whole == NULL)
+            return error_set(e, ERR_CORRUPT, "a patch where none is allowed");
         enum err r = k->read.whole(&k->read, txn->version, mu, &mu->value, e);
         if (r != OK) return r;
         mu->kind = MUTATION_SET;
@@ -62,7 +63,7 @@ static enum err take_mutation(struct changes_job *k, const struct txn_view *txn,
     uint8_t *bytes = arena_alloc_try(&q->arena, mu->key.len + mu->value.len);
     struct changes_row *row = row_new(q);
     if (bytes == NULL || row == NULL) {
-        return error_set(e, ERR_NOMEM, "no memory for a part of the history");
+        return error_set(e, ERR_NOMEM, "out of memory for a part of the history");
     }
     memcpy(bytes, mu->key.data, mu->key.len);
     if (mu->value.len > 0) memcpy(bytes + mu->key.len, mu->value.data, mu->value.len);
@@ -136,10 +137,9 @@ static void changes_begin(struct pipeline *p, struct changes_job *k)
     k->limit = p->log.version_told;
     q->oldest = j->ops->oldest(j);
     if (q->after > p->log.version_newest) {
-        q->result = error_set(&q->error, ERR_STALE, "the one given is newer than every commit");
+        q->result = error_set(&q->error, ERR_STALE, "it is newer than every commit");
     } else if (q->after < q->oldest) {
-        q->result = error_set(&q->error, ERR_STALE,
-                              "what followed the one given is no longer kept");
+        q->result = error_set(&q->error, ERR_STALE, "the changes after it are no longer kept");
     } else if (q->after < k->limit) {
         k->read = (struct journal_read){
             .after = q->after, .until = k->limit, .take = take_txn, .arg = k};

@@ -42,8 +42,7 @@ enum err journal_replay_batch(struct journal *j, struct journal_replay *r,
         for (; announced < AHEAD && txn_read(&ahead, &next); announced++) r->announce(r, &next);
         uint64_t before = txn.version;
         if (!txn_read(&rest, &txn)) {
-            return error_set(e, ERR_CORRUPT,
-                             "what the journal has after version %llu does not decode",
+            return error_set(e, ERR_CORRUPT, "cannot decode the journal after version %llu",
                              (unsigned long long)before);
         }
         announced--;

@@ -197,7 +197,7 @@ static void entry_set(struct kept *k, struct kept_entry *entry, const struct ent
     if (entry->value.is_failed) {
         buf_fini(&entry->value);
         entry->state = KEPT_FAILED;
-        (void)error_set(&entry->error, ERR_NOMEM, "no memory for a value");
+        (void)error_set(&entry->error, ERR_NOMEM, "out of memory for a value");
     } else {
         entry->state = KEPT_GOOD;
         entry->entry = *value;

@@ -12,7 +12,7 @@ struct nothing_journal {
 
 static enum err refuse(struct error *e)
 {
-    return error_set(e, ERR_TRYAGAIN, "this node does not lead");
+    return error_set(e, ERR_TRYAGAIN, "this node is not the leader");
 }
 
 /* ---- the journal ---- */

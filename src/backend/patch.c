@@ -212,7 +212,7 @@ static enum err take_whole(struct patch_values *v, uint64_t version, const struc
     i->version = version;
     buf_clear(&i->value, SIZE_MAX);
     buf_append(&i->value, mu->value.data, mu->value.len);
-    return i->value.is_failed ? error_set(e, ERR_NOMEM, "no memory for a value of the journal")
+    return i->value.is_failed ? error_set(e, ERR_NOMEM, "out of memory for a value of the journal")
                               : OK;
 }
 
@@ -221,7 +221,7 @@ static enum err apply(struct buf *value, const struct patch *p, struct error *e)
 {
     size_t end = p->len - p->from - p->bytes.len;
     if (p->len > p->base_len && buf_reserve(value, p->len - p->base_len) == NULL) {
-        return error_set(e, ERR_NOMEM, "no memory for a value of the journal");
+        return error_set(e, ERR_NOMEM, "out of memory for a value of the journal");
     }
     memmove(value->data + p->len - end, value->data + p->base_len - end, end);
     bytes_copy(value->data + p->from, p->bytes.data, p->bytes.len);
@@ -238,7 +238,7 @@ static enum err take_patch(struct patch_values *v, uint64_t version, const struc
     if (!patch_read(mu->value, &p)) return error_set(e, ERR_CORRUPT, "a malformed patch");
     if (i == NULL || i->version != p.base_version || i->value.len != p.base_len) {
         return error_set(e, ERR_CORRUPT,
-                         "version %llu changes a value of version %llu that is not before it",
+                         "version %llu changes a value of version %llu, which does not precede it",
                          (unsigned long long)version, (unsigned long long)p.base_version);
     }
     i->version = version;

@@ -147,13 +147,12 @@ static void time_watch(struct pipeline *p)
     int64_t ahead_ms = steady_ahead_ms(&p->log.time);
     if (ahead_ms >= TIME_AHEAD_MS_TOLD && p->log.time_ahead_told_ms == 0) {
         log_warning(
-            "the system's clock is %lld.%03lld s behind the newest commit: time goes on from that "
-            "commit, and what is to end at a time of day (EXAT, PXAT) ends early. Is the clock "
-            "right?",
+            "the system clock is %lld.%03lld s behind the newest commit; time continues from that "
+            "commit, and expiries at a time of day (EXAT, PXAT) come early. Is the clock correct?",
             (long long)ahead_ms / 1000, (long long)ahead_ms % 1000);
         p->log.time_ahead_told_ms = ahead_ms;
     } else if (ahead_ms == 0 && p->log.time_ahead_told_ms != 0) {
-        log_notice("the system's clock has caught up with the newest commit");
+        log_notice("the system clock has caught up with the newest commit");
         p->log.time_ahead_told_ms = 0;
     }
 }
@@ -491,8 +490,8 @@ static enum err read_state(struct pipeline *p, struct error *e)
     enum err r = store_reader_open(p->stored.store, &p->stored.reader, e);
     if (r == OK) r = p->stored.store->ops->aside_read(p->stored.store, aside_add, p, e);
     if (r == OK && p->newest.aside->order.count > 0) {
-        log_warning("store: %zu entries have no place because tupled.db is damaged; they are kept "
-                    "beside it",
+        log_warning("store: %zu entries cannot be stored because tupled.db is damaged; they are "
+                    "kept beside it",
                     p->newest.aside->order.count);
     }
     return r;
@@ -569,7 +568,7 @@ enum err pipeline_open(const struct pipeline_options *options, struct journal *j
                                             .arg = p};
     bool has_threads = p->workers.store != NULL && p->workers.query != NULL &&
                        p->workers.slow != NULL;
-    enum err r = has_threads ? OK : error_set(e, ERR_IO, "the system gives no more threads");
+    enum err r = has_threads ? OK : error_set(e, ERR_IO, "cannot start a thread");
     if (r == OK) r = read_state(p, e);
     if (r == OK) r = pipeline_replay(p, e);
     if (r != OK) {

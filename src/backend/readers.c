@@ -12,7 +12,7 @@ enum err reader_take(struct pipeline *p, struct pooled_reader **out, struct erro
         return OK;
     }
     if (p->stored.readers_open >= READERS_MAX) {
-        return error_set(e, ERR_TRYAGAIN, "too many long reads at once (%d)", READERS_MAX);
+        return error_set(e, ERR_TRYAGAIN, "too many long reads at a time (%d)", READERS_MAX);
     }
     struct pooled_reader *r = mem_new(sizeof *r);
     enum err result = store_reader_open(p->stored.store, &r->reader, e);

@@ -6,7 +6,7 @@ enum err row_filter_check(const struct row_filter *f, struct slice value, uint64
 {
     if (row_filter_work(f, value) <= max) return OK;
     return error_set(e, ERR_LIMIT,
-                     "where: %zu conditions on a value of %zu bytes are more work than is allowed "
-                     "here (%llu bytes to pass over)",
+                     "where: %zu conditions on a value of %zu bytes exceed the limit for work "
+                     "(%llu bytes to scan)",
                      f->passes, value.len, (unsigned long long)max);
 }

@@ -109,14 +109,14 @@ enum err backend_scan_open(struct backend *b, const struct scan_range *range, st
     p->scans_open++;
     if (s->start.is_failed || s->end.is_failed) {
         scan_free(s);
-        return error_set(e, ERR_NOMEM, "no memory for a scan");
+        return error_set(e, ERR_NOMEM, "out of memory for a scan");
     }
     uint16_t database = key_database(range->start);
     for (struct memtable *m = p->newest.active; m != NULL; m = m->older) {
         if (m->state == MEM_ASIDE && memtable_is_empty(m)) continue;
         if (s->layer_count == LAYERS_MAX) {
             scan_free(s);
-            return error_set(e, ERR_TRYAGAIN, "too many memtables wait for the store");
+            return error_set(e, ERR_TRYAGAIN, "too many memtables are waiting for the store");
         }
         memtable_ref(m);
         s->layers[s->layer_count++] = (struct layer){.memtable = m};
@@ -277,7 +277,7 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
     }
     range_advance(s);
     if (s->start.is_failed || s->end.is_failed) {
-        return error_set(e, ERR_NOMEM, "no memory for a scan");
+        return error_set(e, ERR_NOMEM, "out of memory for a scan");
     }
     if (s->state == SCAN_FRESH) {
         enum err r = fetch_now(s, w, e);
@@ -407,7 +407,7 @@ static enum err merge_take(struct scan *s, struct slice key, struct entry *out, 
         if (r != OK) return r;
     }
     merge_pass(s, key);
-    return s->last.is_failed ? error_set(e, ERR_NOMEM, "no memory for a scan") : OK;
+    return s->last.is_failed ? error_set(e, ERR_NOMEM, "out of memory for a scan") : OK;
 }
 
 static enum err let_others_run(struct scan *s, struct waiter *w, struct error *e)
@@ -417,7 +417,7 @@ static enum err let_others_run(struct scan *s, struct waiter *w, struct error *e
     if (r != OK) return r;
     s->work = 0;
     backend_yield(&p->base, w);
-    return error_set(e, ERR_WAIT, "a long scan lets others run");
+    return error_set(e, ERR_WAIT, "a long scan yields to other clients");
 }
 
 static bool work_take(size_t *left, size_t work)
@@ -465,8 +465,8 @@ enum err backend_scan_next(struct scan *s, struct slice *key, struct entry *out,
         bool is_row = s->filter != NULL || s->chunk_at != chunk_at;
         if (!work_take(s->work_left, is_row ? SCAN_WORK_ROW : SCAN_WORK_GONE)) {
             return error_set(e, ERR_LIMIT,
-                             "a scan passes over more rows, deleted ones and those that a filter "
-                             "refuses among them, than one transaction may");
+                             "a scan reads more rows, including deleted ones and those that a "
+                             "filter rejects, than a transaction may");
         }
     }
 }

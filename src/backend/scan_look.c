@@ -48,7 +48,7 @@ static enum err look_begin(struct scan *s, struct slice key, struct slice value,
     struct look *k = s->look;
     buf_clear(&k->key, SIZE_MAX);
     buf_append(&k->key, key.data, key.len);
-    if (k->key.is_failed) return error_set(e, ERR_NOMEM, "no memory for a scan");
+    if (k->key.is_failed) return error_set(e, ERR_NOMEM, "out of memory for a scan");
     k->job = (struct job){.run = look_run, .done = look_done};
     k->scan = s;
     k->value = value;
@@ -56,7 +56,7 @@ static enum err look_begin(struct scan *s, struct slice key, struct slice value,
     scan_move(s, SCAN_FETCHING);
     waiter_add(&s->waiters, w);
     worker_post(s->pipeline->workers.slow, &k->job);
-    return error_set(e, ERR_WAIT, "a filter looks at a large value");
+    return error_set(e, ERR_WAIT, "a filter reads a large value");
 }
 
 enum err scan_look(struct scan *s, struct slice key, struct slice value, bool *matches,
@@ -74,7 +74,7 @@ enum err scan_look(struct scan *s, struct slice key, struct slice value, bool *m
         if (r != OK) return r;
         if (s->work + work > UNDIVIDED_WORK) {
             return error_set(e, ERR_LIMIT,
-                             "where: the filter passes over more bytes than one transaction may");
+                             "where: the filter reads more bytes than a transaction may");
         }
     } else if (work > LOOP_WORK) {
         enum err r = row_filter_check(f, value, ROW_WORK_MAX, e);

@@ -153,7 +153,8 @@ static bool search_is_due(const struct pipeline *p, struct search_job *k)
     if (p->newest.aside->order.count > 0 && concerns(p->newest.aside, q)) {
         /* The index does not know them: an answer would lack them without a sign of it. */
         q->result = error_set(&q->error, ERR_CORRUPT,
-                              "entries of this index have no place because tupled.db is damaged");
+                              "entries of this index cannot be stored because tupled.db is "
+                              "damaged");
         return true;
     }
     if (p->stored.applied >= k->until) {

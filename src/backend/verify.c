@@ -57,7 +57,7 @@ static void verify_end(struct verification *v)
                "ms%s",
                (unsigned long long)v->found.pages, (unsigned long long)found,
                (unsigned long long)v->segments, (long long)v->took_us / 1000,
-               v->is_stopping ? "; stopped before the end" : "");
+               v->is_stopping ? "; stopped early" : "");
 }
 
 static void segment_is_damaged(struct verification *v)
@@ -130,8 +130,7 @@ enum err backend_verify_start(struct backend *b, struct error *e)
     struct pipeline *p = pipeline_of(b);
     struct pooled_reader *reader = NULL;
     if (p->verification != NULL && p->verification->is_running) {
-        return error_set(e, ERR_SYNTAX,
-                         "a verification is running; KV.VERIFY STATUS shows how far");
+        return error_set(e, ERR_SYNTAX, "a check is running; KV.VERIFY STATUS shows its progress");
     }
     enum err r = reader_take(p, &reader, e);
     if (r != OK) return r;

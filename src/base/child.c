@@ -84,13 +84,13 @@ static enum err ended(const struct child *c, int status, struct error *e)
 {
     if (c->signal != 0) return error_set(e, ERR_IO, "stopped by signal %d", c->signal);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-        return error_set(e, ERR_IO, "it was killed: perhaps there is too little memory");
+        return error_set(e, ERR_IO, "it was killed, possibly because memory ran out");
     }
     if (WIFSIGNALED(status)) {
-        return error_set(e, ERR_CORRUPT, "it was ended by signal %d", WTERMSIG(status));
+        return error_set(e, ERR_CORRUPT, "it was terminated by signal %d", WTERMSIG(status));
     }
     if (WEXITSTATUS(status) == 0) return OK;
-    return error_set(e, ERR_CORRUPT, "it ended with status %d", WEXITSTATUS(status));
+    return error_set(e, ERR_CORRUPT, "it exited with status %d", WEXITSTATUS(status));
 }
 
 static __attribute__((noreturn)) void child_main(const struct child *c, pid_t parent, int out)
@@ -143,7 +143,7 @@ enum err child_run(struct child *c, struct error *e)
     int signals = signalfd(-1, &held, SFD_CLOEXEC);
     enum err r = OK;
     if (signals < 0 || pipe2(out, O_CLOEXEC) != 0) {
-        r = error_set(e, ERR_IO, "cannot make a pipe: error %d", errno);
+        r = error_set(e, ERR_IO, "cannot create a pipe: error %d", errno);
     } else {
         r = run_with(c, out, signals, e);
         close(out[0]);

@@ -49,80 +49,77 @@
       "INVALIDOBJ")         /* the bytes of a HyperLogLog, which a client has set, are damaged */  \
     X(ERR_BROKEN, "BROKEN") /* of libtupled: base/host.h */
 
-/* The codes, for clients: word, when it is the first word of an error, what to do then. The table
+/* The codes, for clients: word, when it is the first word of an error, what to do. The table
  * in docs/protocol.md and the list in include/tupled.h are written from this one (`make docs`).
  * Client libraries act on some words by themselves (MOVED, ASK, LOADING, READONLY, BUSY, ...): none
  * of those may come to mean something here. */
 #define ERROR_CODES(X)                                                                             \
     X(ERR,                                                                                         \
-      "the command, a key, a value or an option is wrong, or it could not be done; the text"       \
-      " says what is wrong and where",                                                             \
-      "correct the command; sending it again does not help, but for `ERR disk full`, which "       \
-      "ends when there is space again")                                                            \
-    X(WRONGTYPE, "the stored value, or the operand, has a type that the command is not for",       \
-      "look for a mistake in the program, or for two programs that use the key; the text "         \
-      "names both types")                                                                          \
-    X(LIMIT, "something is larger, longer or more than a limit allows",                            \
-      "make it smaller, or split it; KV.LIMITS shows the limits, the text names the setting"       \
-      " if there is one")                                                                          \
+      "the command, a key, a value or an option is invalid, or the command failed; the text "      \
+      "says what is wrong and where",                                                              \
+      "correct the command. Repeating it does not help, except after `ERR disk full` once there "  \
+      "is space")                                                                                  \
+    X(WRONGTYPE, "the stored value, or the operand, has a type that the command does not accept",  \
+      "look for a bug in the program, or for two programs that use the same key; the text names "  \
+      "both types")                                                                                \
+    X(LIMIT, "something exceeds a limit",                                                          \
+      "make it smaller, or split it. KV.LIMITS shows the limits; the text names the setting if "   \
+      "there is one")                                                                              \
     X(OVERFLOW,                                                                                    \
-      "the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a "       \
-      "double, or 255 bytes of a bigint; nothing was changed",                                     \
-      "keep a bigint there in place of a number")                                                  \
+      "the type cannot represent the result, which is beyond +-(2^53-1), the range of a double, "  \
+      "or 255 bytes of a bigint; nothing was changed",                                             \
+      "store a bigint instead of a number")                                                        \
     X(RANGE,                                                                                       \
-      "the sum is outside of KV.SUM's RANGE, or is NaN where it has RANGE or CLAMP; nothing"       \
-      " was changed",                                                                              \
-      "take it for an answer, not a mistake: what is counted is used up or full")                  \
+      "the sum is outside the RANGE of KV.SUM, or is NaN with RANGE or CLAMP; nothing was "        \
+      "changed",                                                                                   \
+      "treat it as a result, not as a failure: the counter is used up or full")                    \
     X(DUPLICATE,                                                                                   \
-      "a unique index has the value already: `DUPLICATE <index> <key>`, the key that has "         \
-      "it; of KV.INDEX CREATE two keys",                                                           \
-      "take it for an answer, not a mistake: choose another value, or change that key")            \
-    X(BUSYKEY, "RESTORE without REPLACE: the key is there",                                        \
-      "take it for an answer, not a mistake: choose another key, or say REPLACE")                  \
-    X(NOSCRIPT, "EVALSHA: the server does not know a script of that SHA1",                         \
-      "send the script with EVAL; client libraries do so by themselves")                           \
-    X(NOGROUP, "there is no such stream, or it has no such consumer group",                        \
-      "make it with XGROUP CREATE ... MKSTREAM")                                                   \
-    X(BUSYGROUP, "XGROUP CREATE: the stream has a group of that name",                             \
-      "take it for an answer, not a mistake: the group can be used")                               \
+      "another key has the value in a unique index: `DUPLICATE <index> <key>`; for KV.INDEX "      \
+      "CREATE two keys have it",                                                                   \
+      "treat it as a result, not as a failure: use another value, or change the other key")        \
+    X(BUSYKEY, "RESTORE without REPLACE: the key exists",                                          \
+      "treat it as a result, not as a failure: use another key, or REPLACE")                       \
+    X(NOSCRIPT, "EVALSHA: no script with that SHA1 is loaded",                                     \
+      "send the script with EVAL; client libraries do so automatically")                           \
+    X(NOGROUP, "the stream does not exist, or has no such consumer group",                         \
+      "create it with XGROUP CREATE ... MKSTREAM")                                                 \
+    X(BUSYGROUP, "XGROUP CREATE: the stream already has a group of that name",                     \
+      "treat it as a result, not as a failure: use the group")                                     \
     X(INVALIDOBJ,                                                                                  \
-      "PFADD, PFCOUNT, PFMERGE: the value begins as a HyperLogLog, but what follows is none",      \
-      "delete the key, or copy it again from where it came")                                       \
-    X(NOTBUSY, "SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn",                    \
-      "take it for an answer, not a mistake")                                                      \
-    X(CORRUPT,                                                                                     \
-      "what was stored cannot be read: the disk gave it back damaged; the key or the place "       \
-      "follows",                                                                                   \
-      "do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on")    \
+      "PFADD, PFCOUNT, PFMERGE: the value has the header of a HyperLogLog but invalid content",    \
+      "delete the key, or copy it again from its source")                                          \
+    X(NOTBUSY, "SCRIPT KILL or FUNCTION KILL: no script has run for longer than a turn",           \
+      "treat it as a result, not as a failure")                                                    \
+    X(CORRUPT, "stored data is damaged on disk; the key or the place follows",                     \
+      "do not retry; the operator must act (docs/durability.md, Damage). Everything else still "   \
+      "works")                                                                                     \
     X(INDEXING, "the index is still being filled; the percentage follows",                         \
-      "ask again later; KV.INDEX INFO shows how far it is")                                        \
-    X(QUOTA, "the database holds as much as its limits (KV.DB LIMIT) allow",                       \
-      "remove something, or raise the limit; reading and removing go on")                          \
-    X(NODB, "there is no such database, or the selected one was dropped",                          \
-      "KV.DB LIST shows those there are; SELECT one of them")                                      \
+      "retry later; KV.INDEX INFO shows the progress")                                             \
+    X(QUOTA, "the database has reached one of its limits (KV.DB LIMIT)",                           \
+      "delete data, or raise the limit; reads and deletions still work")                           \
+    X(NODB, "the database does not exist, or the selected one was dropped",                        \
+      "SELECT one of those that KV.DB LIST shows")                                                 \
     X(BROKEN,                                                                                      \
-      "of libtupled only: a defect, or no memory for something small, has broken the database; "   \
-      "nothing is done any more",                                                                  \
-      "close it and open it again: what was acknowledged is there")                                \
+      "libtupled only: a bug, or a failed allocation of a small object, has broken the "           \
+      "database; all further calls fail",                                                          \
+      "close the database and open it again; acknowledged data is kept")                           \
     X(STALE,                                                                                       \
-      "the history asked for is no longer kept, or not of this database; the oldest "              \
-      "versionstamp that is follows. Of KV.ELEMENTS: the collection has changed since the page "   \
-      "that gave the cursor",                                                                      \
-      "read everything again with KV.LIST, then go on from the KV.VERSION of before that; of "     \
-      "KV.ELEMENTS begin again without CURSOR")                                                    \
-    X(TRYAGAIN, "nothing happened, and it may work next time",                                     \
-      "send it again after a short pause")                                                         \
-    X(EXECABORT, "EXEC did nothing; number, name and error of the command that was wrong follow",  \
+      "the history is no longer kept, or is that of another database; the oldest versionstamp "    \
+      "that is kept follows. For KV.ELEMENTS: the collection has changed since the page with "     \
+      "this cursor",                                                                               \
+      "call KV.VERSION, read everything again with KV.LIST, then continue from that "              \
+      "versionstamp. For KV.ELEMENTS, start again without CURSOR")                                 \
+    X(TRYAGAIN, "nothing was changed, and a retry may succeed", "retry after a short pause")       \
+    X(EXECABORT, "EXEC had no effect; the number, name and error of the failed command follow",    \
       "act on the code of that command, the first word after its name")                            \
     X(UNBLOCKED, "CLIENT UNBLOCK ended the wait", "wait again, or stop")                           \
-    X(NOPROTO, "HELLO asked for a protocol that the server does not speak", "use 2 or 3")          \
-    X(DENIED,                                                                                      \
-      "protected mode: the connection comes from another machine and there is no password",        \
+    X(NOPROTO, "HELLO requested a protocol version that is not supported", "use 2 or 3")           \
+    X(DENIED, "protected mode: the connection comes from another machine, and no password is set", \
       "connect from the same machine, or see protected-mode in conf/tupled.conf")                  \
-    X(NOAUTH, "the connection must say AUTH first", "send AUTH or HELLO with AUTH")                \
-    X(WRONGPASS, "AUTH failed", "correct the user and password")                                   \
-    X(NOPERM, "the user may not run the command, or not on this key, channel or database",         \
-      "ask for the permission, or use another user")
+    X(NOAUTH, "the connection must authenticate first", "send AUTH, or HELLO with AUTH")           \
+    X(WRONGPASS, "AUTH failed", "correct the user name and password")                              \
+    X(NOPERM, "the user has no permission for the command, or for this key, channel or database",  \
+      "request the permission, or use another user")
 
 enum err {
     OK = 0,

@@ -43,7 +43,7 @@ static enum err file_note(int *fd, const char *path, struct error *e)
     if (host_note_fd(*fd)) return OK;
     close(*fd);
     *fd = -1;
-    return error_set(e, ERR_NOMEM, "no memory to open %s", path);
+    return error_set(e, ERR_NOMEM, "cannot open %s: out of memory", path);
 }
 
 static void file_end(int fd)
@@ -237,7 +237,7 @@ enum err file_read_all(const char *path, struct buf *out, size_t bytes_max, stru
     for (;;) {
         uint8_t *p = buf_reserve(out, READ_CHUNK_BYTES);
         if (p == NULL) {
-            r = error_set(e, ERR_NOMEM, "no memory to read %s", path);
+            r = error_set(e, ERR_NOMEM, "out of memory to read %s", path);
             break;
         }
         ssize_t n = fault_hit("file.read") ? -1 : read(f.fd, p, READ_CHUNK_BYTES);
@@ -265,7 +265,8 @@ static enum err sync_parent(const char *path, struct error *e)
     buf_append(&parent, path, slash == path ? 1 : (size_t)(slash - path));
     buf_append_byte(&parent, '\0');
     enum err r = parent.is_failed
-                     ? error_set(e, ERR_NOMEM, "no memory to sync the directory of %s", path)
+                     ? error_set(e, ERR_NOMEM, "cannot sync the directory of %s: out of memory",
+                                 path)
                      : dir_sync((char *)parent.data, e);
     buf_fini(&parent);
     return r;
@@ -280,7 +281,7 @@ static enum err write_beside(const char *path, struct slice bytes, mode_t mode, 
     buf_printf(&tmp, "%s.tmp", path);
     buf_append_byte(&tmp, '\0');
     enum err r = OK;
-    if (tmp.is_failed) r = error_set(e, ERR_NOMEM, "no memory to write %s", path);
+    if (tmp.is_failed) r = error_set(e, ERR_NOMEM, "cannot write %s: out of memory", path);
     if (r == OK) r = file_open(&f, (char *)tmp.data, FILE_WRITE_NEW, e);
     bool has_tmp = r == OK;
     if (r == OK && mode != 0 && fchmod(f.fd, mode) != 0) r = file_error(e, "chmod", f.path, errno);
@@ -447,7 +448,7 @@ enum err dir_list(const char *path, void (*each)(void *arg, const char *name), v
     if (d == NULL) return file_error(e, "open directory", path, errno);
     if (!host_note_fd(dirfd(d))) {
         closedir(d);
-        return error_set(e, ERR_NOMEM, "no memory to open %s", path);
+        return error_set(e, ERR_NOMEM, "cannot open %s: out of memory", path);
     }
     for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;

@@ -238,7 +238,7 @@ static enum err apply_bounds(const struct arith *a, struct amount *sum, struct e
 {
     struct amount lo, hi;
     if (a->bound == ARITH_UNBOUNDED) return OK;
-    if (is_nan(sum)) return error_set(e, ERR_RANGE, "the sum is NaN, outside the bounds");
+    if (is_nan(sum)) return error_set(e, ERR_RANGE, "the sum is NaN, which is outside the bounds");
     read_amount(a->lo, &lo);
     read_amount(a->hi, &hi);
     bool is_below = compare(sum, &lo)<0, is_above = compare(sum, &hi)> 0;
@@ -268,10 +268,10 @@ static enum err sum_into(const struct arith *a, const struct amount *old, struct
     if (sum.kind == KIND_NUMBER && sum.is_integer &&
         (sum.i > NUMBER_SAFE_MAX || sum.i < -NUMBER_SAFE_MAX)) {
         return error_set(e, ERR_OVERFLOW,
-                         "the sum leaves +-(2^53-1), use a bigint: {\"$bigint\":\"1\"}");
+                         "the sum is beyond +-(2^53-1), use a bigint: {\"$bigint\":\"1\"}");
     }
     if (sum.kind == KIND_NUMBER && was_finite && !isfinite(sum.d)) {
-        return error_set(e, ERR_OVERFLOW, "the sum leaves the range of a double, use a bigint");
+        return error_set(e, ERR_OVERFLOW, "the sum is beyond the range of a double, use a bigint");
     }
     write_amount(&sum, out);
     return OK;
@@ -336,7 +336,8 @@ enum err arith_join(struct slice items, const struct slice *old, bool is_prepend
         return type_error(e, "stored value", *old, items);
     }
     *count = (uint64_t)added + had;
-    if (*count > UINT32_MAX) return error_set(e, ERR_LIMIT, "an array of more than 2^32-1 items");
+    if (*count > UINT32_MAX)
+        return error_set(e, ERR_LIMIT, "an array of more than 2^32-1 elements");
     uint8_t head[PACK_HEAD_BYTES];
     buf_append(out, head, pack_head(PACK_ARRAY, 0, *count, head));
     struct slice first = is_prepend ? added_items : had_items;

@@ -277,7 +277,7 @@ static bool from_hex(bool is_negative, struct slice hex, struct buf *out)
 
 bool bigint_text_to_twos(struct slice text, struct buf *out, const char **why)
 {
-    *why = "a $bigint is decimal digits with an optional minus";
+    *why = "$bigint must be decimal digits with an optional minus sign";
     bool is_negative = text.len > 0 && text.data[0] == '-';
     if (is_negative) text = slice_of(text.data + 1, text.len - 1);
     if (text.len > 2 && text.data[0] == '0' && text.data[1] == 'x') {
@@ -287,8 +287,8 @@ bool bigint_text_to_twos(struct slice text, struct buf *out, const char **why)
     size_t len = 0;
     if (!bigint_from_decimal(text, magnitude, &len)) {
         if (text.len >= BIGINT_DECIMAL_DIGITS) {
-            *why =
-                "a decimal bigint has at most 1024 bytes (8192 bits); write {\"$bigint\":\"0x..\"}";
+            *why = "a decimal bigint may have at most 1024 bytes (8192 bits); write "
+                   "{\"$bigint\":\"0x..\"}";
         }
         return false;
     }

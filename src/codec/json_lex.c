@@ -43,7 +43,7 @@ static int hex4(const uint8_t *p, const uint8_t *end)
 static bool check_escape(struct json *j)
 {
     const uint8_t *from = j->at;
-    if (j->end - j->at < 2) return json_fail(j, from, "string without an end");
+    if (j->end - j->at < 2) return json_fail(j, from, "unterminated string");
     uint8_t c = j->at[1];
     j->at += 2;
     if (c == '"' || c == '\\' || c == '/') return true;
@@ -66,7 +66,7 @@ bool json_string_scan(struct json *j, struct slice *raw, bool *has_escape)
     *has_escape = false;
     for (;;) {
         j->at = json_skip_plain(j->at, j->end, true);
-        if (j->at == j->end) return json_fail(j, open, "string without an end");
+        if (j->at == j->end) return json_fail(j, open, "unterminated string");
         uint8_t c = *j->at;
         if (c == '"') {
             *raw = slice_of(open + 1, (size_t)(j->at - open - 1));
@@ -224,7 +224,7 @@ bool json_expect(struct json *j, char c)
         j->at++;
         return true;
     }
-    if (j->at == j->end) return json_fail(j, j->at, "text ends where '%c' should be", c);
+    if (j->at == j->end) return json_fail(j, j->at, "expected '%c' before the end of the text", c);
     return json_fail(j, j->at, "expected '%c'", c);
 }
 

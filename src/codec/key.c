@@ -235,7 +235,7 @@ enum err key_writer_end(const struct key_writer *w, bool allow_empty, enum err e
 {
     if (err == OK && w->out->is_failed) err = error_set(w->e, ERR_NOMEM, "out of memory");
     if (err == OK && w->parts == 0 && !allow_empty) {
-        err = error_set(w->e, ERR_KEY, "invalid key: a key has at least one part");
+        err = error_set(w->e, ERR_KEY, "invalid key: a key must have at least one part");
     }
     if (err != OK) w->out->len = w->from;
     return err;

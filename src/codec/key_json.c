@@ -91,7 +91,8 @@ static bool add_tag_value(struct json *j, struct key_writer *w, char tag, struct
         double d = 0;
         if (!number_from_name(raw, true, &d)) {
             return json_fail(j, from,
-                             "$number is \"NaN\", \"-NaN\", \"Infinity\", \"-Infinity\" or \"-0\"");
+                             "$number must be \"NaN\", \"-NaN\", \"Infinity\", \"-Infinity\" or "
+                             "\"-0\"");
         }
         key_add_number(w->out, d);
         return true;
@@ -100,7 +101,8 @@ static bool add_tag_value(struct json *j, struct key_writer *w, char tag, struct
         bool is_negative = raw.len > 0 && raw.data[0] == '-';
         struct slice digits = is_negative ? slice_of(raw.data + 1, raw.len - 1) : raw;
         if (key_add_decimal(w->out, is_negative, digits)) return true;
-        return json_fail(j, from, "$bigint is decimal digits of at most 255 bytes of magnitude");
+        return json_fail(j, from,
+                         "$bigint must be decimal digits of at most 255 bytes of magnitude");
     }
     if (base64_decoded_bytes(raw) > KEY_BYTES_MAX) {
         j->code = ERR_LIMIT;
@@ -108,7 +110,7 @@ static bool add_tag_value(struct json *j, struct key_writer *w, char tag, struct
     }
     buf_append_byte(w->out, 0x01);
     size_t text = w->out->len;
-    if (!base64_decode(raw, w->out)) return json_fail(j, from, "$bytes is not base64");
+    if (!base64_decode(raw, w->out)) return json_fail(j, from, "$bytes is not valid base64");
     key_end_text(w->out, text);
     return true;
 }
@@ -144,7 +146,8 @@ static bool add_tagged(struct json *j, struct key_writer *w)
         }
     }
     if (tag == 0) {
-        return json_fail(j, from, "an object; only $bigint, $bytes and $number make a key part");
+        return json_fail(j, from,
+                         "an object; the only objects in a key are $bigint, $bytes and $number");
     }
     if (!json_expect(j, ':')) return false;
     if (tag == 'u' || tag == 'v') return add_placeholder(j, w, tag == 'u');
@@ -172,9 +175,9 @@ static bool add_part(struct json *j, struct key_writer *w)
         key_add_bool(w->out, c == 't');
         return true;
     }
-    if (json_take_word(j, "null")) return json_fail(j, from, "null is no key part");
-    if (c == '[') return json_fail(j, from, "an array is no key part");
-    if (j->at == j->end) return json_fail(j, from, "text ends where a part should be");
+    if (json_take_word(j, "null")) return json_fail(j, from, "null cannot be part of a key");
+    if (c == '[') return json_fail(j, from, "an array cannot be part of a key");
+    if (j->at == j->end) return json_fail(j, from, "expected a part before the end of the text");
     return json_fail(j, from, "expected a string, number, boolean or tagged part");
 }
 
@@ -199,7 +202,7 @@ static bool add_parts(struct json *j, struct key_writer *w)
             j->at++;
             return json_expect_end(j);
         } else if (j->at == j->end) {
-            return json_fail(j, j->at, "text ends inside the array");
+            return json_fail(j, j->at, "the array is not closed");
         } else {
             return json_fail(j, j->at, "expected ',' or ']'");
         }

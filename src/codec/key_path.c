@@ -87,7 +87,7 @@ static enum err add_bytes(struct key_writer *w, struct slice hex)
     size_t from = w->out->len;
     for (size_t i = 0; i < hex.len; i += 2) {
         int byte = hex2(hex, i);
-        if (byte < 0) return bad(w, "'&' is followed by pairs of hex digits");
+        if (byte < 0) return bad(w, "'&' must be followed by pairs of hex digits");
         buf_append_byte(w->out, (uint8_t)byte);
     }
     key_end_text(w->out, from);
@@ -101,7 +101,7 @@ static enum err add_number(struct key_writer *w, struct slice text)
         bool is_negative = text.len > 0 && text.data[0] == '-';
         if (is_negative) text = slice_of(text.data + 1, text.len - 1);
         if (key_add_decimal(w->out, is_negative, text)) return OK;
-        return bad(w, "'#n' is followed by decimal digits of at most 255 bytes of magnitude");
+        return bad(w, "'#n' must be followed by decimal digits of at most 255 bytes of magnitude");
     }
     double d = 0;
     if (number_from_name(text, true, &d)) {
@@ -112,7 +112,7 @@ static enum err add_number(struct key_writer *w, struct slice text)
     j.end = text.data + text.len;
     struct json_number n;
     if (text.len == 0 || !json_number_scan(&j, &n) || j.at != j.end) {
-        return bad(w, "'#' is followed by a number");
+        return bad(w, "'#' must be followed by a number");
     }
     if (n.is_integer && (n.digit_count > 16 || n.magnitude > NUMBER_SAFE_MAX)) {
         return bad(w, "integer beyond +-(2^53-1), write it as a bigint (#n..),");
@@ -125,14 +125,14 @@ static enum err add_number(struct key_writer *w, struct slice text)
 
 static enum err add_part(struct key_writer *w, struct slice part, bool is_loose)
 {
-    if (part.len == 0) return bad(w, "empty part (the empty string is written %)");
+    if (part.len == 0) return bad(w, "empty part (write the empty string as %)");
     struct slice rest = slice_of(part.data + 1, part.len - 1);
     switch (part.data[0]) {
     case '#': return add_number(w, rest);
     case '&': return add_bytes(w, rest);
     case '!':
         if (!slice_eq(rest, slice_str("true")) && !slice_eq(rest, slice_str("false"))) {
-            return bad(w, "'!' is followed by true or false");
+            return bad(w, "'!' must be followed by true or false");
         }
         key_add_bool(w->out, rest.data[0] == 't');
         return OK;

@@ -16,7 +16,7 @@ static bool read_number(struct json *j, unsigned *n)
     is_good = is_good && number.is_integer && number.digit_count <= 9 &&
               number.magnitude < UUID_NUMBERS;
     if (!is_good) {
-        return json_fail(j, from, "$uuidv7 is an integer from 0 to %d", UUID_NUMBERS - 1);
+        return json_fail(j, from, "$uuidv7 must be an integer from 0 to %d", UUID_NUMBERS - 1);
     }
     *n = (unsigned)number.magnitude;
     return true;
@@ -34,7 +34,7 @@ bool placeholder_read(struct json *j, const struct placeholders *p, bool is_uuid
         *len = UUID_CHARS;
         return true;
     }
-    if (!json_take_word(j, "true")) return json_fail(j, j->at, "$versionstamp is true");
+    if (!json_take_word(j, "true")) return json_fail(j, j->at, "$versionstamp must be true");
     p->versionstamp(p->arg, out);
     *len = VERSIONSTAMP_CHARS;
     return true;

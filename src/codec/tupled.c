@@ -12,7 +12,7 @@ const char *tupled_status_text(enum tupled_status status)
 {
     switch (status) {
     case TUPLED_OK: return "no error";
-    case TUPLED_KEY_EMPTY: return "a key has at least one part";
+    case TUPLED_KEY_EMPTY: return "a key must have at least one part";
     case TUPLED_KEY_TOO_LONG: return "key is larger than 2048 bytes";
     case TUPLED_KEY_TOO_MANY_PARTS: return "key has more than 64 parts";
     case TUPLED_KEY_NOT_UTF8: return "string in a key is not UTF-8";

@@ -81,7 +81,7 @@ bool v8_begin(struct v8_reader *r, struct slice bytes)
     if (!v8_varint(r, UINT32_MAX, &version)) return false;
     r->version = (uint32_t)version;
     if (version >= V8_VERSION_MIN && version <= V8_VERSION_MAX) return true;
-    return v8_fail(r, r->start + 1, "version that is not 13 to 16");
+    return v8_fail(r, r->start + 1, "unsupported version (13 to 16 are supported)");
 }
 
 size_t v8_view_element(uint8_t kind)

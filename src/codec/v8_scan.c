@@ -36,7 +36,7 @@ static bool scan_string(struct scan *s)
     const uint8_t *from = s->r->at;
     if (!scan_value(s, &tag)) return false;
     if (tag == V8_LATIN1 || tag == V8_UTF16 || tag == V8_UTF8) return true;
-    return v8_fail(s->r, from, "something else where a string should be");
+    return v8_fail(s->r, from, "expected a string");
 }
 
 static bool scan_key(struct scan *s)
@@ -55,7 +55,7 @@ static bool scan_count(struct scan *s, uint64_t count)
     uint64_t told = 0;
     const uint8_t *from = s->r->at;
     if (!v8_varint(s->r, LENGTH_MAX, &told)) return false;
-    return told == count || v8_fail(s->r, from, "a count that does not match");
+    return told == count || v8_fail(s->r, from, "a count mismatch");
 }
 
 static bool scan_properties(struct scan *s, uint8_t end)
@@ -122,7 +122,7 @@ static bool scan_error(struct scan *s)
             break;
         default:
             if (v8_error_name(*tag.data) == NULL) {
-                return v8_fail(s->r, tag.data, "unknown part of an Error");
+                return v8_fail(s->r, tag.data, "unknown field of an Error");
             }
         }
     }
@@ -137,7 +137,7 @@ static bool scan_buffer(struct scan *s, bool is_resizable, uint32_t *buffer)
     const uint8_t *from = r->at;
     if (!v8_varint(r, UINT32_MAX, &len)) return false;
     if (is_resizable && !v8_varint(r, LENGTH_MAX, &most)) return false;
-    if (len > most) return v8_fail(r, from, "buffer larger than it may become");
+    if (len > most) return v8_fail(r, from, "buffer larger than its maximum");
     if (!v8_take(r, len, &bytes)) return false;
     *buffer = V8_IS_BUFFER | (is_resizable ? V8_IS_RESIZABLE : 0) | (uint32_t)len;
     return add_object(s, *buffer);
@@ -156,13 +156,13 @@ static bool scan_view(struct scan *s, uint32_t buffer)
     if (!v8_varint(r, LENGTH_MAX, &offset) || !v8_varint(r, LENGTH_MAX, &len)) return false;
     if (r->version >= 14 && !v8_varint(r, UINT32_MAX, &flags)) return false;
     if (offset > whole || len > whole - offset) {
-        return v8_fail(r, from, "view beyond its buffer");
+        return v8_fail(r, from, "view beyond the end of its buffer");
     }
     if (offset % element != 0 || len % element != 0) {
-        return v8_fail(r, from, "view with part of an element");
+        return v8_fail(r, from, "view that is not a whole number of elements");
     }
     if ((flags & 3) != 0 && (buffer & V8_IS_RESIZABLE) == 0) {
-        return v8_fail(r, from, "view that grows of a buffer that does not");
+        return v8_fail(r, from, "growable view of a fixed buffer");
     }
     return add_object(s, 0);
 }
@@ -178,7 +178,8 @@ static bool scan_host(struct scan *s)
     size_t element = v8_view_element(v8_host_view(index));
     if (element == 0) return v8_fail(r, from, "host object of unknown kind");
     if (!v8_sized(r, &bytes)) return false;
-    return bytes.len % element == 0 || v8_fail(r, from, "view with part of an element");
+    return bytes.len % element == 0 ||
+           v8_fail(r, from, "view that is not a whole number of elements");
 }
 
 static bool scan_again(struct scan *s, uint32_t *object)
@@ -188,7 +189,7 @@ static bool scan_again(struct scan *s, uint32_t *object)
     const uint8_t *from = r->at;
     if (!v8_varint(r, UINT32_MAX, &number)) return false;
     if (number >= s->objects->len / sizeof *object) {
-        return v8_fail(r, from, "reference to an object that did not come before");
+        return v8_fail(r, from, "reference to an object that does not precede it");
     }
     uint8_t *at = s->objects->data + (size_t)number * sizeof *object;
     *object = get_u32_little(at);
@@ -241,7 +242,7 @@ static bool scan_scalar(struct scan *s, uint8_t tag, bool *is_scalar)
     case V8_UTF8: return v8_sized(r, &bytes);
     case V8_UTF16:
         if (!v8_sized(r, &bytes)) return false;
-        return bytes.len % 2 == 0 || v8_fail(r, from, "half a code unit");
+        return bytes.len % 2 == 0 || v8_fail(r, from, "incomplete code unit");
     default: *is_scalar = false; return true;
     }
 }

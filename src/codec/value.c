@@ -201,7 +201,7 @@ static enum err check_id(const struct check *c, const uint8_t **at, const uint8_
     enum err err = read_item(c, at, end, &item);
     if (err != OK) return err;
     if (item.type != PACK_UINT || item.u < 1 || item.u > UINT32_MAX) {
-        return bad(c, from, "an id is an integer from 1 to 2^32-1");
+        return bad(c, from, "an id must be an integer from 1 to 2^32-1");
     }
     *id = (uint32_t)item.u;
     return OK;
@@ -241,7 +241,7 @@ static enum err check_error(struct check *c, const uint8_t **at, const uint8_t *
         if (err != OK) return err;
         bool is_text = (*value & 0xe0) == 0xa0 || (*value >= 0xd9 && *value <= 0xdb);
         if (member != MEMBER_CAUSE && !is_text)
-            return bad(c, value, "Error member that is no string");
+            return bad(c, value, "Error member that is not a string");
     }
     if ((seen & 3) == 3) return OK;
     return bad(c, from, "Error without name and message");
@@ -289,7 +289,7 @@ static enum err check_nested(struct check *c, const struct pack_item *ext)
     default:
         err = check_id(c, &at, end, &n);
         if (err == OK && !names_has_id(&c->names, n)) {
-            return bad(c, ext->body.data, "reference to an id that did not come before");
+            return bad(c, ext->body.data, "reference to an id that does not precede it");
         }
     }
     if (ext->ext != EXT_REF && ext->ext != EXT_REGEXP) c->depth--;
@@ -324,7 +324,8 @@ static enum err check_ext(struct check *c, const struct pack_item *item, const u
         return body.len == 1 && body.data[0] == 0 ? OK : bad(c, from, "malformed undefined");
     case EXT_BIGINT: return body.len > 0 ? OK : bad(c, from, "bigint without bytes");
     case EXT_COLLECTION:
-        return bad(c, from, "a collection, which only its own commands write (HSET, RPUSH, ...),");
+        return bad(c, from,
+                   "a collection, which only its own commands can write (HSET, RPUSH, ...),");
     case EXT_U64:
         if (body.len != 8) return bad(c, from, "u64 that is not 8 bytes");
         return c->depth == 0 ? OK : bad(c, from, "u64 below the top level");
@@ -334,7 +335,7 @@ static enum err check_ext(struct check *c, const struct pack_item *item, const u
             return bad(c, from, "typed array of unknown kind");
         }
         if ((body.len - 1) % element == 0) return OK;
-        return bad(c, from, "typed array with part of an element");
+        return bad(c, from, "typed array that is not a whole number of elements");
     case EXT_SET:
     case EXT_MAP:
     case EXT_ERROR:
@@ -368,7 +369,7 @@ enum err value_check(struct slice bytes, struct error *e)
     c.start = bytes.data;
     c.depth = 0;
     c.e = e;
-    if (bytes.len == 0) return error_set(e, ERR_VALUE, "invalid value: no bytes at offset 0");
+    if (bytes.len == 0) return error_set(e, ERR_VALUE, "invalid value: empty");
     names_init(&c.names);
     const uint8_t *at = bytes.data, *end = at + bytes.len;
     enum err err = check_value(&c, &at, end);

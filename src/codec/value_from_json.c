@@ -103,7 +103,7 @@ bool value_read_items(struct value_reader *r, uint64_t *count)
         } else {
             bool is_end = r->j.at == r->j.end;
             return json_fail(&r->j, r->j.at,
-                             is_end ? "text ends inside an array" : "expected ',' or ']'");
+                             is_end ? "the array is not closed" : "expected ',' or ']'");
         }
     }
 }
@@ -126,7 +126,7 @@ static bool read_name(struct value_reader *r, size_t from, struct slice *name)
     size_t bytes = 0;
     if (json_peek(&r->j) != '"') {
         bool is_end = r->j.at == r->j.end;
-        return json_fail(&r->j, r->j.at, is_end ? "text ends inside an object" : "expected a name");
+        return json_fail(&r->j, r->j.at, is_end ? "the object is not closed" : "expected a name");
     }
     const uint8_t *where = r->j.at;
     if (!value_read_string(r, &bytes)) return false;
@@ -148,10 +148,11 @@ static bool check_error_member(struct value_reader *r, struct slice name, unsign
 {
     unsigned member = value_error_member_of(name);
     const uint8_t *where = r->j.at;
-    if (member == 0) return json_fail(&r->j, where, "an $error has name, message, stack and cause");
+    if (member == 0)
+        return json_fail(&r->j, where, "$error must have only name, message, stack and cause");
     *seen |= member;
     if (member == MEMBER_CAUSE || json_peek(&r->j) == '"') return true;
-    return json_fail(&r->j, where, "%s of an $error is a string",
+    return json_fail(&r->j, where, "%s of $error must be a string",
                      member == MEMBER_NAME    ? "name"
                      : member == MEMBER_STACK ? "stack"
                                               : "message");
@@ -176,7 +177,7 @@ bool value_read_members(struct value_reader *r, bool is_error)
         if (c != ',' && c != '}') {
             bool is_end = r->j.at == r->j.end;
             return json_fail(&r->j, r->j.at,
-                             is_end ? "text ends inside an object" : "expected ',' or '}'");
+                             is_end ? "the object is not closed" : "expected ',' or '}'");
         }
         r->j.at++;
     }
@@ -184,7 +185,7 @@ bool value_read_members(struct value_reader *r, bool is_error)
     if (r->out->is_failed || r->names.is_failed) return value_nomem(r);
     if (again != NULL) return json_fail(&r->j, r->j.start + again->where, "duplicate key");
     if (is_error && (seen & 3) != 3) {
-        return json_fail(&r->j, open, "an $error has a name and a message");
+        return json_fail(&r->j, open, "$error must have a name and a message");
     }
     r->depth--;
     uint8_t head[PACK_HEAD_BYTES];
@@ -216,7 +217,7 @@ static bool read_word(struct value_reader *r)
     } else if (json_take_word(j, "null")) {
         buf_append_byte(r->out, 0xc0);
     } else if (j->at == j->end) {
-        return json_fail(j, j->at, "text ends where a value should be");
+        return json_fail(j, j->at, "expected a value before the end of the text");
     } else {
         return json_fail(j, j->at, "expected a value");
     }

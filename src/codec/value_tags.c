@@ -153,7 +153,7 @@ static bool read_bigint(struct value_reader *r)
     struct slice text = {0};
     const uint8_t *from = r->j.at;
     const char *why = NULL;
-    if (!take_string(r, &text, "a $bigint is a string of decimal digits")) return false;
+    if (!take_string(r, &text, "$bigint must be a string of decimal digits")) return false;
     size_t room = ext_room(r), opened = pack_open(r->out, room);
     if (!bigint_text_to_twos(text, r->out, &why)) return json_fail(&r->j, from, "%s", why);
     if (r->out->is_failed) return value_nomem(r);
@@ -188,8 +188,8 @@ static bool read_u64(struct value_reader *r)
     uint8_t body[8];
     const uint8_t *from = r->j.at;
     if (r->depth > 0) return json_fail(&r->j, from, "u64 below the top level");
-    if (!take_string(r, &text, "a $u64 is a string of decimal digits")) return false;
-    if (!slice_to_u64(text, &u)) return json_fail(&r->j, from, "a $u64 is 0 to 2^64-1 in digits");
+    if (!take_string(r, &text, "$u64 must be a string of decimal digits")) return false;
+    if (!slice_to_u64(text, &u)) return json_fail(&r->j, from, "$u64 must be from 0 to 2^64-1");
     for (size_t i = 8; i-- > 0; u >>= 8) body[i] = (uint8_t)u;
     pack_ext(r->out, EXT_U64, slice_of(body, 8));
     return true;
@@ -200,10 +200,10 @@ static bool read_bytes(struct value_reader *r)
     struct slice text = {0};
     uint8_t head[PACK_HEAD_BYTES];
     const uint8_t *from = r->j.at;
-    if (!take_string(r, &text, "$bytes is a base64 string")) return false;
-    if (text.len % 4 != 0) return json_fail(&r->j, from, "$bytes is not base64");
+    if (!take_string(r, &text, "$bytes must be a base64 string")) return false;
+    if (text.len % 4 != 0) return json_fail(&r->j, from, "$bytes is not valid base64");
     buf_append(r->out, head, pack_head(PACK_BIN, 0, base64_decoded_bytes(text), head));
-    return base64_decode(text, r->out) || json_fail(&r->j, from, "$bytes is not base64");
+    return base64_decode(text, r->out) || json_fail(&r->j, from, "$bytes is not valid base64");
 }
 
 static bool read_v8(struct value_reader *r)
@@ -214,11 +214,11 @@ static bool read_v8(struct value_reader *r)
     uint8_t head[PACK_HEAD_BYTES];
     const uint8_t *from = r->j.at;
     if (r->depth > 0) return json_fail(&r->j, from, "V8 value below the top level");
-    if (!take_string(r, &text, "$v8 is a base64 string")) return false;
-    if (text.len % 4 != 0) return json_fail(&r->j, from, "$v8 is not base64");
+    if (!take_string(r, &text, "$v8 must be a base64 string")) return false;
+    if (text.len % 4 != 0) return json_fail(&r->j, from, "$v8 is not valid base64");
     buf_append(r->out, head, pack_head(PACK_EXT, EXT_V8, base64_decoded_bytes(text), head));
     size_t opened = r->out->len;
-    if (!base64_decode(text, r->out)) return json_fail(&r->j, from, "$v8 is not base64");
+    if (!base64_decode(text, r->out)) return json_fail(&r->j, from, "$v8 is not valid base64");
     if (r->out->is_failed) return value_nomem(r);
     buf_init(&objects);
     bool ok = v8_scan(&v8, slice_of(r->out->data + opened, r->out->len - opened), &objects);
@@ -236,9 +236,9 @@ static bool read_date(struct value_reader *r)
         pack_ext(r->out, EXT_DATE, slice_of("\xff", 1));
         return true;
     }
-    if (!take_string(r, &text, "a $date is an ISO 8601 string or null")) return false;
+    if (!take_string(r, &text, "$date must be an ISO 8601 string or null")) return false;
     if (!date_parse(text, &ms)) {
-        return json_fail(&r->j, from, "a $date is YYYY-MM-DDTHH:mm:ss.sssZ within +-8.64e15 ms");
+        return json_fail(&r->j, from, "$date must be YYYY-MM-DDTHH:mm:ss.sssZ within +-8.64e15 ms");
     }
     date_to_ext(ms, r->out);
     return true;
@@ -247,7 +247,7 @@ static bool read_date(struct value_reader *r)
 static bool read_undefined(struct value_reader *r)
 {
     if (!json_take_word(&r->j, "true")) {
-        return json_fail(&r->j, r->j.at, "$undefined is followed by true");
+        return json_fail(&r->j, r->j.at, "$undefined must be true");
     }
     pack_ext(r->out, EXT_UNDEFINED, slice_of("\0", 1));
     return true;
@@ -255,7 +255,7 @@ static bool read_undefined(struct value_reader *r)
 
 static bool read_number(struct value_reader *r)
 {
-    static const char what[] = "$number is \"NaN\", \"Infinity\", \"-Infinity\" or \"-0\"";
+    static const char what[] = "$number must be \"NaN\", \"Infinity\", \"-Infinity\" or \"-0\"";
     struct slice text = {0};
     double d = 0;
     const uint8_t *from = r->j.at;
@@ -298,7 +298,7 @@ static bool read_map(struct value_reader *r)
     const uint8_t *open = r->j.at;
     if (!value_enter(r, open)) return false;
     if (json_peek(&r->j) != '[')
-        return json_fail(&r->j, open, "a $map is an array of [key, value]");
+        return json_fail(&r->j, open, "$map must be an array of [key, value]");
     r->j.at++;
     while (json_peek(&r->j) != ']') {
         if (count > 0 && !json_expect(&r->j, ',')) return false;
@@ -320,7 +320,7 @@ static bool read_set(struct value_reader *r)
 {
     uint64_t count = 0;
     size_t room = ext_room(r) + 1, opened = pack_open(r->out, room);
-    if (json_peek(&r->j) != '[') return json_fail(&r->j, r->j.at, "a $set is an array");
+    if (json_peek(&r->j) != '[') return json_fail(&r->j, r->j.at, "$set must be an array");
     if (!value_enter(r, r->j.at) || !value_read_items(r, &count)) return false;
     r->depth--;
     return close_ext(r, opened, room, EXT_SET, count);
@@ -328,7 +328,7 @@ static bool read_set(struct value_reader *r)
 
 static bool read_regexp(struct value_reader *r)
 {
-    static const char what[] = "a $regexp is [\"source\",\"flags\"]";
+    static const char what[] = "$regexp must be [\"source\",\"flags\"]";
     size_t bytes = 0;
     size_t room = ext_room(r) + 1, opened = pack_open(r->out, room);
     if (json_peek(&r->j) != '[') return json_fail(&r->j, r->j.at, "%s", what);
@@ -342,7 +342,7 @@ static bool read_regexp(struct value_reader *r)
 
 static bool read_error(struct value_reader *r)
 {
-    if (json_peek(&r->j) != '{') return json_fail(&r->j, r->j.at, "an $error is an object");
+    if (json_peek(&r->j) != '{') return json_fail(&r->j, r->j.at, "$error must be an object");
     (void)value_read_brace(r);
     size_t room = ext_room(r), opened = pack_open(r->out, room);
     if (!value_read_members(r, true)) return false;
@@ -359,18 +359,19 @@ static bool read_typed(struct value_reader *r)
     uint8_t head[PACK_HEAD_BYTES];
     const uint8_t *from = r->j.at;
     if (!json_expect(&r->j, '[')) return false;
-    if (!take_string(r, &text, "a $typed is [\"<kind>Array\",\"<base64>\"]")) return false;
+    if (!take_string(r, &text, "$typed must be [\"<kind>Array\",\"<base64>\"]")) return false;
     int code = value_typed_code(text);
     if (code < 0) return json_fail(&r->j, from, "typed array of unknown kind");
     if (!json_expect(&r->j, ',')) return false;
-    if (!take_string(r, &text, "a $typed is [\"<kind>Array\",\"<base64>\"]")) return false;
-    if (text.len % 4 != 0) return json_fail(&r->j, from, "$typed is not base64");
+    if (!take_string(r, &text, "$typed must be [\"<kind>Array\",\"<base64>\"]")) return false;
+    if (text.len % 4 != 0) return json_fail(&r->j, from, "$typed is not valid base64");
     size_t bytes = base64_decoded_bytes(text), element = 1;
     (void)value_typed_name((uint8_t)code, &element);
-    if (bytes % element != 0) return json_fail(&r->j, from, "typed array with part of an element");
+    if (bytes % element != 0)
+        return json_fail(&r->j, from, "typed array that is not a whole number of elements");
     buf_append(r->out, head, pack_head(PACK_EXT, EXT_TYPED, bytes + 1, head));
     buf_append_byte(r->out, (uint8_t)code);
-    if (!base64_decode(text, r->out)) return json_fail(&r->j, from, "$typed is not base64");
+    if (!base64_decode(text, r->out)) return json_fail(&r->j, from, "$typed is not valid base64");
     return json_expect(&r->j, ']');
 }
 
@@ -381,7 +382,7 @@ static bool read_id(struct value_reader *r, uint32_t *id)
     bool is_number = from < r->j.end && *from >= '0' && *from <= '9';
     if (is_number && !json_number_scan(&r->j, &n)) return false;
     if (!n.is_integer || n.digit_count > 10 || n.magnitude < 1 || n.magnitude > UINT32_MAX) {
-        return json_fail(&r->j, from, "an id is an integer from 1 to 2^32-1");
+        return json_fail(&r->j, from, "an id must be an integer from 1 to 2^32-1");
     }
     *id = (uint32_t)n.magnitude;
     return true;
@@ -397,7 +398,7 @@ static bool read_shared(struct value_reader *r)
     if (!names_add_id(&r->names, id)) return json_fail(&r->j, from, "id used twice");
     if (r->names.is_failed) return value_nomem(r);
     pack_uint(r->out, id);
-    if (json_peek(&r->j) == '}') return json_fail(&r->j, from, "an $id without a value");
+    if (json_peek(&r->j) == '}') return json_fail(&r->j, from, "$id without a value");
     if (!json_expect(&r->j, ',') || !take_string(r, &name, "expected \"value\"")) return false;
     if (!json_expect(&r->j, ':')) return false;
     if (!value_enter(r, from) || !value_read(r)) return false;
@@ -412,7 +413,7 @@ static bool read_reference(struct value_reader *r)
     const uint8_t *from = r->j.at;
     if (!read_id(r, &id)) return false;
     if (!names_has_id(&r->names, id)) {
-        return json_fail(&r->j, from, "reference to an id that did not come before");
+        return json_fail(&r->j, from, "reference to an id that does not precede it");
     }
     struct buf *out = r->out;
     size_t start = out->len;
@@ -427,7 +428,7 @@ static bool read_reference(struct value_reader *r)
 
 static bool read_escaped(struct value_reader *r)
 {
-    if (json_peek(&r->j) != '{') return json_fail(&r->j, r->j.at, "an $object is an object");
+    if (json_peek(&r->j) != '{') return json_fail(&r->j, r->j.at, "$object must be an object");
     (void)value_read_brace(r);
     return value_read_members(r, false);
 }
@@ -454,8 +455,8 @@ static bool read_versionstamp(struct value_reader *r)
 static bool refuse_collection(struct value_reader *r)
 {
     return json_fail(&r->j, r->j.at,
-                     "$collection is how a hash or list is shown; only its own commands write "
-                     "one (HSET, RPUSH, ...)");
+                     "$collection shows a hash, list or other collection; only its own commands "
+                     "can write it (HSET, RPUSH, ...)");
 }
 
 bool value_read_tag(struct value_reader *r, enum value_tag tag)

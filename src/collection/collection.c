@@ -160,7 +160,7 @@ enum err collection_writes(struct collection *c, struct error *e)
     size_t rows = view_keys(c->view, SPACE_ELEMENT);
     if (rows <= COLLECTION_ROWS_MAX) return OK;
     return error_set(e, ERR_LIMIT,
-                     "the transaction changes more than %d rows of collections; make several of it",
+                     "the transaction changes more than %d rows of collections; split it",
                      COLLECTION_ROWS_MAX);
 }
 
@@ -417,7 +417,7 @@ enum err collection_save(struct collection *c, struct error *e)
     }
     buf_clear(out, SCRATCH_KEEP_BYTES);
     collection_head_write(&c->head, c->items, out);
-    if (out->is_failed) return error_set(e, ERR_NOMEM, "no memory for a collection");
+    if (out->is_failed) return error_set(e, ERR_NOMEM, "out of memory for a collection");
     struct slice head = arena_copy(c->view->arena, buf_slice(out));
     view_set_expiring(c->view, c->key, head, c->expiry_ms);
     return OK;

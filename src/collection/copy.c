@@ -10,15 +10,14 @@ static enum err too_large(const struct collection *c, struct error *e)
 {
     uint64_t max = engine_limits(c->view->engine)->txn_bytes_max;
     if (!c->head.is_spread || c->head.bytes <= max) return OK;
-    return error_set(e, ERR_LIMIT,
-                     "a collection of %llu bytes is larger than max-transaction-size (%llu)",
+    return error_set(e, ERR_LIMIT, "a collection of %llu bytes exceeds max-transaction-size (%llu)",
                      (unsigned long long)c->head.bytes, (unsigned long long)max);
 }
 
 static enum err too_many(size_t count, struct error *e)
 {
     return error_set(e, ERR_LIMIT,
-                     "a collection of %zu elements is more than one transaction copies (%d)", count,
+                     "a collection of %zu elements exceeds what a transaction may copy (%d)", count,
                      COLLECTION_ROWS_MAX / 2);
 }
 
@@ -143,7 +142,7 @@ static enum err dump_stream(struct collection *c, struct buf *out, struct error 
     size_t count = 0;
     enum err r = parts_of(c, &parts, &count, e);
     for (size_t i = 0; i < count && r == OK; i++) stream_part_write(&parts[i], out);
-    return r == OK && out->is_failed ? error_set(e, ERR_NOMEM, "no memory for a dump") : r;
+    return r == OK && out->is_failed ? error_set(e, ERR_NOMEM, "out of memory for a dump") : r;
 }
 
 enum err collection_dump(struct collection *c, struct buf *out, struct error *e)
@@ -155,7 +154,7 @@ enum err collection_dump(struct collection *c, struct buf *out, struct error *e)
     if (r != OK) return r;
     struct collection_head h = {.kind = c->head.kind, .count = count};
     collection_head_write(&h, items, out);
-    return out->is_failed ? error_set(e, ERR_NOMEM, "no memory for a dump") : OK;
+    return out->is_failed ? error_set(e, ERR_NOMEM, "out of memory for a dump") : OK;
 }
 
 static enum err restore_stream(const struct collection_restore *x, struct view *v, struct error *e)

@@ -299,8 +299,8 @@ enum err consumer_remove(struct collection *c, struct stream_group *g,
     size_t count = 0;
     if (x->pending > COLLECTION_ROWS_MAX) {
         return error_set(e, ERR_LIMIT,
-                         "%llu entries are pending for the consumer, more than one command "
-                         "removes (%d); acknowledge or claim some first",
+                         "%llu entries are pending for the consumer, more than one command may "
+                         "remove (%d); acknowledge or claim some first",
                          (unsigned long long)x->pending, COLLECTION_ROWS_MAX);
     }
     enum err r = pending_list(c, g, &range, &pending, &count, e);

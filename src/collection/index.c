@@ -375,7 +375,7 @@ static void build_end(struct counted_indexes *x, struct counted_index *i)
 
 static void build_failed(struct counted_indexes *x, struct counted_index *i, const struct error *e)
 {
-    log_warning("the elements of a collection cannot be counted: %s", e->text);
+    log_warning("cannot count the elements of a collection: %s", e->text);
     refuse(x, i);
 }
 

@@ -232,7 +232,7 @@ enum err list_trim(struct collection *c, uint64_t from, uint64_t upto, struct er
     if (c->head.is_spread && goes > LIST_TRIM_ROWS) {
         if (stays <= LIST_TRIM_ROWS) return keep_only(c, from, stays, e);
         return error_set(e, ERR_LIMIT,
-                         "LTRIM that removes and leaves more than %d elements; trim in steps",
+                         "LTRIM that removes and keeps more than %d elements; trim in steps",
                          LIST_TRIM_ROWS);
     }
     struct slice *gone = NULL;
@@ -367,8 +367,8 @@ static enum err insert_anew(struct collection *c, bool is_before, struct slice p
 {
     if (c->head.count > LIST_TRIM_ROWS) {
         return error_set(e, ERR_LIMIT,
-                         "no room between two elements, after hundreds of LINSERT at one place of "
-                         "a list of more than %d elements; COPY it, and the copy has room",
+                         "no room between two elements after hundreds of LINSERT at the same "
+                         "place of a list of more than %d elements; use a COPY of the list",
                          LIST_TRIM_ROWS);
     }
     enum err r = keep_only(c, 0, c->head.count, e);

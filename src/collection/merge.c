@@ -189,7 +189,7 @@ enum err merge_run(struct merge *m, struct error *e)
     bool is_probed = m->kind != MERGE_UNION && few * PROBE_PART * m->count < sum;
     if ((is_probed ? few * m->count : sum) > COLLECTION_ROWS_MAX) {
         return error_set(e, ERR_LIMIT,
-                         "the keys have more elements together (%llu) than one command may read "
+                         "the keys together have more elements (%llu) than one command may read "
                          "(%d)",
                          (unsigned long long)sum, COLLECTION_ROWS_MAX);
     }

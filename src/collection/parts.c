@@ -254,9 +254,9 @@ static enum err add_entry(struct collection *c, const struct stream_part *x, str
 static enum err add_state(struct collection *c, const struct stream_part *x, struct error *e)
 {
     struct stream_head *s = &c->head.stream;
-    if (stream_id_order(x->id, s->last) < 0) return unfit(x, "there are later entries", e);
-    if (x->count < c->head.count) return unfit(x, "more entries are there than were added", e);
-    if (stream_id_order(x->deleted, x->id) > 0) return unfit(x, "a later one is deleted", e);
+    if (stream_id_order(x->id, s->last) < 0) return unfit(x, "later entries exist", e);
+    if (x->count < c->head.count) return unfit(x, "there are more entries than were added", e);
+    if (stream_id_order(x->deleted, x->id) > 0) return unfit(x, "a later entry is deleted", e);
     s->last = x->id;
     s->deleted = x->deleted;
     s->added = x->count;
@@ -282,7 +282,7 @@ static enum err find_for(struct collection *c, const struct stream_part *x, stru
 {
     bool has_group = false;
     enum err r = group_find(c, x->group, &has_group, g, e);
-    if (r == OK && !has_group) r = unfit(x, "it is not there", e);
+    if (r == OK && !has_group) r = unfit(x, "it does not exist", e);
     return r == OK ? consumer_find(c, g, x->consumer, found, consumer, e) : r;
 }
 
@@ -347,5 +347,5 @@ enum err stream_part_add(struct collection *c, const struct stream_part *x, stru
     case PART_CONSUMER: return add_consumer(c, x, e);
     case PART_PENDING: return add_pending(c, x, e);
     }
-    return unfit(x, "it is no part of a stream", e);
+    return unfit(x, "it is not part of a stream", e);
 }

@@ -197,8 +197,7 @@ static enum err living(struct picking *p, struct slice **out, uint64_t *count, s
     struct engine_scan *scan = NULL;
     *count = 0;
     if (c->head.count > COLLECTION_ROWS_MAX) {
-        return error_set(e, ERR_LIMIT, "more than %d fields, some of which expire",
-                         COLLECTION_ROWS_MAX);
+        return error_set(e, ERR_LIMIT, "more than %d fields with an expiry", COLLECTION_ROWS_MAX);
     }
     *out = arena_alloc(arena, (size_t)(c->head.count + 1) * sizeof **out);
     enum err r = engine_scan_open(c->view->engine, c->view->overlay, &range, &scan, e);

@@ -172,7 +172,7 @@ static enum err passing_next(struct ranking *k, struct passing *p, struct slice 
     if (p->block > 0) cut(k, p, *key);
     p->at++;
     if (++k->passed <= (size_t)max) return OK;
-    return error_set(e, ERR_LIMIT, "more than %d elements to be passed over", max);
+    return error_set(e, ERR_LIMIT, "more than %d elements to skip", max);
 }
 
 /* ---- reads ahead ---- */

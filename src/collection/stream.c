@@ -130,7 +130,8 @@ struct cut {
 static enum err too_long(struct error *e)
 {
     return error_set(e, ERR_LIMIT,
-                     "more than %d entries go, and more stay: trim in steps, by ~ and LIMIT %d",
+                     "more than %d entries to remove and to keep; trim in steps, with ~ and LIMIT "
+                     "%d",
                      COLLECTION_ROWS_MAX, COLLECTION_ROWS_MAX / 2);
 }
 

@@ -299,12 +299,13 @@ static enum err name_check(struct slice name, struct error *e)
     }
     if (!is_good) {
         return error_set(e, ERR_SYNTAX,
-                         "the name of a database has 1 to %d of A-Z, a-z, 0-9, _, . and -",
+                         "the name of a database must be 1 to %d of A-Z, a-z, 0-9, _, . and -",
                          DATABASE_NAME_MAX);
     }
     if (has_other) return OK;
     return error_set(e, ERR_SYNTAX,
-                     "a name of digits alone means a number: give it a letter, such as db%.*s",
+                     "digits alone are the number of a database; add a letter to the name, such "
+                     "as db%.*s",
                      (int)name.len, (const char *)name.data);
 }
 
@@ -312,7 +313,7 @@ static enum err check_free(struct databases *x, struct slice name, struct error 
 {
     enum err r = name_check(name, e);
     if (r != OK || database_find(x, name) == NULL) return r;
-    return error_set(e, ERR_SYNTAX, "there is a database '%.*s' already", (int)name.len,
+    return error_set(e, ERR_SYNTAX, "database '%.*s' already exists", (int)name.len,
                      (const char *)name.data);
 }
 
@@ -329,7 +330,7 @@ static enum err choose_number(const struct database_op *o, uint16_t *number, str
         *number = (uint16_t)n;
         return OK;
     }
-    return error_set(e, ERR_LIMIT, "there are %u databases: no more numbers are left",
+    return error_set(e, ERR_LIMIT, "there are %u databases, and no numbers are left",
                      DATABASE_CATALOG - first);
 }
 
@@ -361,7 +362,7 @@ static enum err apply(struct layer_op *op, struct view *v, bool *is_met, struct 
     if (r != OK) return r;
     if (o->change == DATABASE_CREATE) return create(o, v, e);
     const struct database *was = database_get(x, o->number);
-    if (was == NULL) return error_set(e, ERR_NODB, "there is no database %u", o->number);
+    if (was == NULL) return error_set(e, ERR_NODB, "database %u does not exist", o->number);
     struct database d = *was;
     switch (o->change) {
     case DATABASE_RENAME:
@@ -375,7 +376,7 @@ static enum err apply(struct layer_op *op, struct view *v, bool *is_met, struct 
     default:
         if (o->number < x->fixed || o->number < DATABASE_FIXED_MAX) {
             return error_set(e, ERR_SYNTAX,
-                             "databases 0 to %d are always there: FLUSHDB empties one",
+                             "databases 0 to %d always exist; empty one with FLUSHDB",
                              DATABASE_FIXED_MAX - 1);
         }
         view_delete(v, row_key(v->arena, o->number));

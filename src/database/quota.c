@@ -107,9 +107,9 @@ static enum err check(struct databases *x, const struct database *d, const struc
     bool is_full = l->entries_max != 0 && s->entries > 0 &&
                    (int64_t)now.entries + s->entries > (int64_t)l->entries_max;
     if (is_full) {
-        return error_set(e, ERR_QUOTA, "database '%.*s' holds %llu of %llu entries",
-                         (int)d->name.len, (const char *)d->name.data,
-                         (unsigned long long)now.entries, (unsigned long long)l->entries_max);
+        return error_set(e, ERR_QUOTA, "database '%.*s' has %llu of %llu entries", (int)d->name.len,
+                         (const char *)d->name.data, (unsigned long long)now.entries,
+                         (unsigned long long)l->entries_max);
     }
     is_full = l->bytes_max != 0 && s->added > 0 &&
               (int64_t)now.bytes + s->bytes > (int64_t)l->bytes_max;
@@ -118,7 +118,7 @@ static enum err check(struct databases *x, const struct database *d, const struc
     char max[32];
     size_text(held, now.bytes);
     size_text(max, l->bytes_max);
-    return error_set(e, ERR_QUOTA, "database '%.*s' holds %s of %s, and this would be more",
+    return error_set(e, ERR_QUOTA, "database '%.*s' has %s of %s, and this would exceed the limit",
                      (int)d->name.len, (const char *)d->name.data, held, max);
 }
 

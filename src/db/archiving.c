@@ -85,12 +85,12 @@ static void base_end(struct archiving *k, enum err result, const struct error *e
     k->result = result;
     k->failed_us = 0;
     if (result == OK) {
-        log_notice("archive: base backup made, up to version %016llx0000",
+        log_notice("archive: wrote a base backup, up to version %016llx0000",
                    (unsigned long long)k->base.about.version);
     } else {
         k->error = *e;
         k->failed_us = clock_mono_us();
-        log_warning("archive: no base backup could be made: %s", e->text);
+        log_warning("archive: cannot write a base backup: %s", e->text);
     }
     waiter_wake_all(&k->waiting);
 }
@@ -200,7 +200,7 @@ enum err archiving_base_ended(struct archiving *k, uint64_t number, uint64_t *ve
     }
     *version = k->base.about.version;
     if (k->result == OK) return OK;
-    return error_set(e, k->result, "no base backup could be made: %s", k->error.text);
+    return error_set(e, k->result, "cannot write a base backup: %s", k->error.text);
 }
 
 void archiving_stats(const struct archiving *k, struct archiving_stats *out)

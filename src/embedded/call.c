@@ -39,7 +39,7 @@ int call_outcome(const struct call *c, struct tupled_error *e)
 {
     if (c->broken != NULL) return db_broken(c->broken, e);
     if (c->out.is_failed) {
-        return error_give(e, ERR_NOMEM, "out of memory for a reply; the command was carried out");
+        return error_give(e, ERR_NOMEM, "out of memory for a reply; the command has taken effect");
     }
     return reply_outcome(buf_slice(&c->out), e);
 }
@@ -216,7 +216,7 @@ static bool is_refused(struct tupled_db *db, struct call *c)
     if (db->failure.code != OK) {
         (void)error_set(
             &e, ERR_IO,
-            "the database has stopped: %s. Close it, and open it again when that is mended",
+            "the database has stopped: %s. Close it, and open it again when the cause is removed",
             db->failure.text);
         call_fail(db, c, &e);
         return true;

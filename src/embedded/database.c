@@ -103,7 +103,8 @@ static enum err take_options(struct tupled_db *db, const struct tupled_options *
     db->options = defaults;
     if (given == NULL) return OK;
     if (given->struct_bytes < least || given->struct_bytes > 16 * sizeof defaults) {
-        return error_set(e, ERR_SYNTAX, "the options were not made with tupled_options_init");
+        return error_set(e, ERR_SYNTAX,
+                         "the options were not initialized with tupled_options_init");
     }
     memcpy(&db->options, given,
            given->struct_bytes < sizeof defaults ? given->struct_bytes : sizeof defaults);
@@ -231,7 +232,7 @@ static enum err open_poll(struct tupled_db *db, struct error *e)
                    epoll_ctl(db->poll_fd, EPOLL_CTL_ADD, db->timer_fd, &event) == 0 &&
                    timerfd_settime(db->timer_fd, 0, &first, NULL) == 0;
     if (is_good) return OK;
-    return error_set(e, ERR_IO, "cannot make what the database waits with: %s", strerror(errno));
+    return error_set(e, ERR_IO, "cannot create an event descriptor: %s", strerror(errno));
 }
 
 /* NULL: there is no memory. */
@@ -357,7 +358,7 @@ int tupled_open(const char *dir, const struct tupled_options *o, struct tupled_d
 {
     *out = NULL;
     if (dir == NULL || dir[0] == '\0' || strlen(dir) > 4000) {
-        return error_give(e, ERR_SYNTAX, "the directory's name must have 1 to 4000 bytes");
+        return error_give(e, ERR_SYNTAX, "the name of the directory must have 1 to 4000 bytes");
     }
     struct tupled_db *db = db_new();
     if (db == NULL) return error_give(e, ERR_NOMEM, "out of memory for a database");
@@ -500,8 +501,7 @@ int tupled_turn(struct tupled_db *db, struct tupled_error *e)
     struct driven_turn t = {.db = db};
     if (db->options.is_driven == 0) {
         return error_give(e, ERR_SYNTAX,
-                          "the database makes its turns itself: it was not opened "
-                          "with is_driven");
+                          "the database runs its own thread; it was not opened with is_driven");
     }
     error_none(e);
     if (!db_guard(db, take_turn, &t)) return db_broken(db, e);

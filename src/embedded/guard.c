@@ -97,7 +97,7 @@ bool db_is_broken(const struct tupled_db *db)
 void db_on_broken(void *arg)
 {
     struct tupled_db *db = arg;
-    log_warning("the database is broken: %s; nothing is done any more until it is opened again",
+    log_warning("the database is broken: %s; all calls fail until it is opened again",
                 host_why(&db->host));
     db_wake(db);
 }
@@ -106,8 +106,8 @@ int db_broken(const struct tupled_db *db, struct tupled_error *e)
 {
     char text[sizeof e->text];
     snprintf(text, sizeof text,
-             "the database is broken; close it and open it again. Whether calls that were under "
-             "way have had an effect is not known. %s",
+             "the database is broken; close it and open it again. It is unknown whether pending "
+             "calls have taken effect. %s",
              host_why(&db->host));
     return error_give(e, ERR_BROKEN, text);
 }

@@ -4,13 +4,13 @@
 #include "embedded/embedded_int.h"
 
 #define NEEDS_SESSION                                                                              \
-    "is about a connection: use it in a session (tupled_session_open, tupled_session_command)"
+    "applies to a connection: use it in a session (tupled_session_open, tupled_session_command)"
 #define NEEDS_WATCH                                                                                \
-    "is about a connection to a server: tupled_watch_key and tupled_watch_prefix tell of changes"
+    "applies to a connection to a server: use tupled_watch_key and tupled_watch_prefix"
 #define NEEDS_OPTIONS                                                                              \
-    "is about a server's settings: give them to tupled_open (struct tupled_options)"
-#define NEEDS_CLIENTS "is about the clients of a server: an embedded database has none"
-#define NEEDS_CONNECTION "is about a connection to a server: an embedded database has none"
+    "applies to a server's settings: pass them to tupled_open (struct tupled_options)"
+#define NEEDS_CLIENTS "applies to the clients of a server: an embedded database has none"
+#define NEEDS_CONNECTION "applies to a connection to a server: an embedded database has none"
 
 struct refused {
     const char *name;     /* of the command, or of its container and of it */
@@ -44,7 +44,7 @@ static const struct refused refused[] = {
     {"asking", false, NEEDS_CONNECTION},
     {"client", false, NEEDS_CLIENTS},
     {"acl", false, NEEDS_CLIENTS},
-    {"shutdown", false, "is about a server: use tupled_close"},
+    {"shutdown", false, "applies to a server: use tupled_close"},
     {"config", false, NEEDS_OPTIONS},
     {"debug", false, "is for tests of a server"},
 };

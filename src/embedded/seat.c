@@ -33,7 +33,8 @@ static void seat_close(struct client *c)
     struct error e;
     if (s->watch == NULL) return;
     (void)error_set(&e, ERR_LIMIT,
-                    "the callback was too slow: more changes wait than are kept; watch again");
+                    "the callback was too slow, and more changes are pending than are kept; watch "
+                    "again");
     watch_end(s->watch, &e);
 }
 

@@ -83,7 +83,7 @@ void db_fail(struct tupled_db *db, const struct error *e)
     struct error told = {0};
     (void)error_set(
         &told, ERR_IO,
-        "the database has stopped: %s; whether this call has had an effect is not known", e->text);
+        "the database has stopped: %s; it is unknown whether this call has taken effect", e->text);
     while (db->held.next != &db->held) call_fail(db, db->held.next, &told);
     while (db->ready.next != &db->ready) call_fail(db, db->ready.next, &told);
     while (db->parked.next != &db->parked) call_fail(db, db->parked.next, &told);
@@ -209,7 +209,7 @@ static bool is_drained(const struct tupled_db *db)
 void db_end_waiting(struct tupled_db *db)
 {
     struct error e;
-    (void)error_set(&e, ERR_SYNTAX, "the database was closed while this call waited");
+    (void)error_set(&e, ERR_SYNTAX, "the database was closed during this call");
     db->is_closing = true;
     while (db->ready.next != &db->ready) call_fail(db, db->ready.next, &e);
     while (db->parked.next != &db->parked) call_fail(db, db->parked.next, &e);

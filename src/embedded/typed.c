@@ -42,7 +42,7 @@ static void words_option(struct words *w, const char *name, struct tupled_bytes 
 
 static bool words_check(const struct words *w, struct tupled_error *e)
 {
-    if (w->is_full) (void)error_give(e, ERR_LIMIT, "more words than a command of these can have");
+    if (w->is_full) (void)error_give(e, ERR_LIMIT, "too many arguments");
     return !w->is_full;
 }
 
@@ -56,9 +56,9 @@ int call_tree(struct call *c, struct tupled_reply **out, struct tupled_error *e)
     bool is_whole = resp_reply_length(buf_slice(&c->out)) > 0;
     return error_give(e, ERR_NOMEM,
                       is_whole
-                          ? "out of memory for a reply; the command was carried out"
-                          : "the command was carried out, but the library made a reply that is "
-                            "not well formed: please report it");
+                          ? "out of memory for a reply; the command has taken effect"
+                          : "the command has taken effect, but the library produced an invalid "
+                            "reply; please report this bug");
 }
 
 int typed_run(struct tupled_db *db, struct slice *argv, size_t argc, struct tupled_reply **out,
@@ -95,11 +95,12 @@ static struct slice *copy_words(const struct tupled_bytes *words, size_t count,
                                 struct tupled_error *e)
 {
     if (count == 0) {
-        (void)error_give(e, ERR_SYNTAX, "a command needs at least its name");
+        (void)error_give(e, ERR_SYNTAX, "a command must have a name");
         return NULL;
     }
     struct slice *argv = mem_alloc_try(count * sizeof *argv);
-    if (argv == NULL) (void)error_give(e, ERR_NOMEM, "out of memory for a command's words");
+    if (argv == NULL)
+        (void)error_give(e, ERR_NOMEM, "out of memory for the arguments of a command");
     for (size_t i = 0; argv != NULL && i < count; i++) {
         argv[i] = slice_of(words[i].data, words[i].len);
     }
@@ -365,7 +366,7 @@ int tupled_find(struct tupled_db *db, const char *index, const struct tupled_ran
     struct words w = {0};
     *out = NULL;
     if (range->value_count > WORDS_MAX / 2) {
-        return error_give(e, ERR_LIMIT, "more values than an index can have paths");
+        return error_give(e, ERR_LIMIT, "more values than the paths of any index");
     }
     words_add(&w, "KV.FIND");
     words_add(&w, index);

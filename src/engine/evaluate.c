@@ -130,7 +130,7 @@ static enum err compute(struct evaluation *v, struct op *op, const struct slice 
     } else {
         r = arith_join(op->value, stored, op->is_prepend, out, &op->count, e);
     }
-    if (r == OK && out->is_failed) r = error_set(e, ERR_NOMEM, "no memory for the new value");
+    if (r == OK && out->is_failed) r = error_set(e, ERR_NOMEM, "out of memory for the new value");
     return r == OK ? check_size(v, buf_slice(out), e) : r;
 }
 
@@ -358,7 +358,7 @@ static enum err evaluate(struct evaluation *v, struct error *e)
     t->failed_op = 0;
     o->ops += t->count;
     if (o->ops > ops_max) {
-        return error_set(e, ERR_LIMIT, "%zu operations are more than max-transaction-ops (%zu)",
+        return error_set(e, ERR_LIMIT, "%zu operations, more than max-transaction-ops (%zu)",
                          o->ops, ops_max);
     }
     enum err r = eval_checks(v, e);

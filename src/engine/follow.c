@@ -18,7 +18,7 @@ enum err engine_follow(struct engine *g, const struct txn_view *txn, struct erro
         write_set_add(&ws, mu.kind, mu.key, mu.value, mu.expiry_ms);
     }
     if ((ws.kinds & KEPT_KINDS) != 0 && !engine_is_started(g)) {
-        r = error_set(e, ERR_STALE, "databases or indexes were changed while they were being read");
+        r = error_set(e, ERR_STALE, "databases or indexes changed while they were read");
     } else {
         engine_tell_layers(g, txn->version, &ws);
     }

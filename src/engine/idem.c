@@ -78,7 +78,7 @@ enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, 
     if (!is_known(o, q, key)) {
         if (g->idem.ids.count + o->idem_rows < g->options.idem_entries_max) return OK;
         return error_set(e, ERR_TRYAGAIN,
-                         "idem-max-entries (%llu) request ids are kept; nothing was done",
+                         "%llu request ids are remembered (idem-max-entries); nothing was changed",
                          (unsigned long long)g->options.idem_entries_max);
     }
     r = engine_get(g, o, key, &entry, w, e);

@@ -135,7 +135,7 @@ static enum err scan_live_row(struct engine_scan *s, struct slice *key, struct e
         r = engine_scan_pause(s, e);
         if (r != OK) return r;
         backend_yield(s->backend, w);
-        return error_set(e, ERR_WAIT, "a long scan lets others run");
+        return error_set(e, ERR_WAIT, "a long scan yields to other clients");
     }
 }
 
@@ -285,8 +285,7 @@ static enum err let_others_run(struct engine_scan *s, struct waiter *w, struct e
 {
     if (s->is_undivided) {
         if (s->work <= UNDIVIDED_WORK) return OK;
-        return error_set(e, ERR_LIMIT,
-                         "where: the filter passes over more bytes than one transaction may");
+        return error_set(e, ERR_LIMIT, "where: the filter reads more bytes than a transaction may");
     }
     if (s->refused < REFUSED_MAX && s->work <= TURN_WORK) return OK;
     s->refused = 0;
@@ -294,7 +293,7 @@ static enum err let_others_run(struct engine_scan *s, struct waiter *w, struct e
     enum err r = engine_scan_pause(s, e);
     if (r != OK) return r;
     backend_yield(s->backend, w);
-    return error_set(e, ERR_WAIT, "a long scan lets others run");
+    return error_set(e, ERR_WAIT, "a long scan yields to other clients");
 }
 
 enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,

@@ -46,14 +46,14 @@ enum err stamp_parse(struct slice text, struct expected *out, struct error *e)
     }
     if (text.len != STAMP_CHARS) {
         return error_set(e, ERR_SYNTAX,
-                         "invalid versionstamp '%.*s': 20 hex digits or NONE expected",
+                         "invalid versionstamp '%.*s': expected 20 hex digits or NONE",
                          (int)(text.len < 64 ? text.len : 64), (const char *)text.data);
     }
     for (size_t i = 0; i < STAMP_CHARS; i++) {
         int digit = hex_value(text.data[i]);
         if (digit < 0) {
             return error_set(e, ERR_SYNTAX,
-                             "invalid versionstamp '%.20s': 20 hex digits or NONE expected",
+                             "invalid versionstamp '%.20s': expected 20 hex digits or NONE",
                              (const char *)text.data);
         }
         if (i < 16) {

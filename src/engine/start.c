@@ -111,7 +111,7 @@ static void read_failed(struct start *s, const struct error *why)
         f->space = s->space;
         f->database = s->database;
         if (why->code != ERR_BEHIND) {
-            log_warning("the %s of database %u cannot be read: %s; commands that need them get "
+            log_warning("cannot read the %s of database %u: %s; commands that need them return "
                         "this error",
                         what, s->database, why->text);
         }
@@ -132,7 +132,7 @@ static void read_succeeded(struct start *s)
     struct start_failure *f = *failure_of(s, s->space, s->database);
     if (f == NULL) return;
     if (f->error.code != ERR_BEHIND) {
-        log_notice("the %s of database %u can be read again", s->spaces[s->space].what,
+        log_notice("the %s of database %u are readable again", s->spaces[s->space].what,
                    s->database);
     }
     failure_unlink(s, f);
@@ -191,7 +191,7 @@ enum err engine_start_check(struct engine *g, enum space space, uint16_t databas
     INVARIANT(i < s->count);
     const struct start_failure *f = *failure_of(s, i, database);
     if (f != NULL) {
-        return error_set(e, f->error.code, "the %s of database %u cannot be read: %s",
+        return error_set(e, f->error.code, "cannot read the %s of database %u: %s",
                          s->spaces[i].what, database, f->error.text);
     }
     if (i < s->at) return OK;

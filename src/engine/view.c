@@ -173,7 +173,7 @@ enum err view_derives(struct view *v, size_t rows, struct error *e)
     if (v->overlay->derived <= ENGINE_DERIVED_MAX) return OK;
     return error_set(e, ERR_LIMIT,
                      "the transaction changes more than %d rows of indexes "
-                     "(transaction-index-rows); make several of it",
+                     "(transaction-index-rows); split it",
                      ENGINE_DERIVED_MAX);
 }
 

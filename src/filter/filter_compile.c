@@ -52,14 +52,14 @@ bool compile_next(struct compile *c, char close, bool *more)
         return true;
     }
     const char *what = close == '}' ? "object" : "array";
-    if (next == 0) return json_fail(&c->j, c->j.at, "text ends inside an %s", what);
+    if (next == 0) return json_fail(&c->j, c->j.at, "unterminated %s", what);
     return json_fail(&c->j, c->j.at, "expected ',' or '%c'", close);
 }
 
 bool compile_name(struct compile *c, struct slice *raw, bool *has_escape)
 {
     uint8_t next = json_peek(&c->j);
-    if (next == 0) return json_fail(&c->j, c->j.at, "text ends inside an object");
+    if (next == 0) return json_fail(&c->j, c->j.at, "the object is not closed");
     if (next != '"') return json_fail(&c->j, c->j.at, "expected a name");
     return json_string_scan(&c->j, raw, has_escape) && json_expect(&c->j, ':');
 }
@@ -83,7 +83,7 @@ bool compile_skip(struct compile *c)
         } else if (depth > 0 && (next == ',' || next == ':')) {
             j->at++;
         } else if (next == 0) {
-            return json_fail(j, j->at, "text ends where a value should be");
+            return json_fail(j, j->at, "expected a value before the end of the text");
         } else {
             const uint8_t *from = j->at;
             while (j->at != j->end && memchr(" \t\r\n\"{}[],:", *j->at, 11) == NULL) j->at++;
@@ -175,7 +175,7 @@ static struct node *read_logical(struct compile *c, struct slice raw, bool has_e
     if (!is_and && !is_not && !json_string_is(raw, has_escape, "$or")) {
         struct slice shown = path_shown(raw);
         (void)compile_fail(c, ERR_SYNTAX,
-                           "unknown operator %.*s; beside fields there are $and, $or and $not",
+                           "unknown operator %.*s; besides fields, $and, $or and $not are allowed",
                            (int)shown.len, (const char *)shown.data);
         return NULL;
     }
@@ -243,7 +243,7 @@ static struct node *read_filter(struct compile *c)
     struct nodes list = {0};
     c->op_name = NULL;
     if (json_peek(&c->j) != '{') {
-        (void)json_fail(&c->j, c->j.at, "a filter is an object");
+        (void)json_fail(&c->j, c->j.at, "a filter must be an object");
         return NULL;
     }
     if (!compile_open(c, '{', &more)) return NULL;

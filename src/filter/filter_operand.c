@@ -97,7 +97,7 @@ static bool fail_inside(struct compile *c, struct slice raw)
     struct slice shown = path_shown(raw);
     return compile_fail(
         c, ERR_SYNTAX,
-        "has %.*s inside a literal; an object with such a name is {\"$object\":{..}}",
+        "has %.*s inside a literal; write an object with such a name as {\"$object\":{..}}",
         (int)shown.len, (const char *)shown.data);
 }
 
@@ -182,13 +182,13 @@ static bool read_offset(struct compile *c, int64_t *offset)
     double d = is_number ? json_number_double(&n) : 0.5; /* which is none either */
     if (d == 0) d = 0;                                   /* not -0 */
     if (number_is_integer(d, offset)) return true;
-    return compile_fail(c, ERR_SYNTAX, "has an $offset that is no whole number of milliseconds");
+    return compile_fail(c, ERR_SYNTAX, "has an $offset that is not a whole number of milliseconds");
 }
 
 /* {"$now":true}, {"$now":true,"$offset":ms}: a number, and the Date of that instant. */
 static bool read_now(struct compile *c, struct literal out[2])
 {
-    static const char what[] = "has a $now that is not {\"$now\":true} or "
+    static const char what[] = "has a $now other than {\"$now\":true} or "
                                "{\"$now\":true,\"$offset\":ms}";
     bool more = false, has_now = false, has_offset = false;
     int64_t offset = 0, ms = 0;
@@ -212,7 +212,7 @@ static bool read_now(struct compile *c, struct literal out[2])
         if (!compile_next(c, '}', &more)) return false;
     }
     if (__builtin_add_overflow(c->now_ms, offset, &ms)) {
-        return compile_fail(c, ERR_SYNTAX, "has an $offset that leaves time");
+        return compile_fail(c, ERR_SYNTAX, "has an $offset beyond the range of dates");
     }
     out[0] = out[1] = (struct literal){0};
     out[0].value.kind = STORED_INTEGER;
@@ -295,7 +295,7 @@ static bool read_bound(struct compile *c, struct bound *out)
 
 static bool read_bounds(struct compile *c, struct condition *out)
 {
-    static const char what[] = "takes an array of two: [lowest, highest]";
+    static const char what[] = "takes an array of two elements: [lowest, highest]";
     bool more = false;
     if (json_peek(&c->j) != '[') return compile_fail(c, ERR_SYNTAX, what);
     if (!compile_open(c, '[', &more)) return false;
@@ -396,7 +396,7 @@ bool compile_conditions(struct compile *c, struct condition **out)
     if (shape.dollars == shape.members) return read_operators(c, out);
     struct slice shown = path_shown(shape.operator_name);
     return compile_fail(c, ERR_SYNTAX,
-                        "%.*s beside names that are no operators; an object with such names is "
-                        "{\"$object\":{..}}",
+                        "mixes %.*s with names that are not operators; write an object with such "
+                        "names as {\"$object\":{..}}",
                         (int)shown.len, (const char *)shown.data);
 }

@@ -65,7 +65,7 @@ static bool read_quoted(struct reader *r, struct slice *name)
     if (!json_string_scan(&j, &raw, &has_escape)) return fail(r, "malformed quoted name");
     r->at = j.at;
     if (r->at < r->end && *r->at != '.' && *r->at != '[') {
-        return fail(r, "a quoted name goes on after its quote");
+        return fail(r, "text after a quoted name");
     }
     *name = raw;
     if (!has_escape) return true;
@@ -95,7 +95,7 @@ static bool read_name(struct reader *r)
 /* After '['. */
 static bool read_index(struct reader *r)
 {
-    static const char what[] = "an index is [0], [1], .. or, from the end, [#-1], [#-2], ..";
+    static const char what[] = "an index must be [0], [1], .. or, from the end, [#-1], [#-2], ..";
     bool is_from_end = r->end - r->at >= 2 && r->at[0] == '#' && r->at[1] == '-';
     if (is_from_end) r->at += 2;
     const uint8_t *from = r->at;
@@ -116,10 +116,10 @@ static bool read_path(struct reader *r)
     if (*r->at == '$') {
         r->at++;
         if (r->at < r->end && *r->at != '.' && *r->at != '[') {
-            return fail(r, "a first name that begins with '$' is quoted");
+            return fail(r, "quote a first name that begins with '$'");
         }
     } else if (*r->at == '[') {
-        return fail(r, "an index comes after a name or '$'");
+        return fail(r, "an index must follow a name or '$'");
     } else if (!read_name(r)) {
         return false;
     }
@@ -127,7 +127,7 @@ static bool read_path(struct reader *r)
         uint8_t c = *r->at++;
         bool ok = c == '.'   ? read_name(r)
                   : c == '[' ? read_index(r)
-                             : fail(r, "'.' or '[' is needed after ']'");
+                             : fail(r, "expected '.' or '[' after ']'");
         if (!ok) return false;
     }
     return true;

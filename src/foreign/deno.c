@@ -13,8 +13,8 @@ enum err deno_to_value(int64_t encoding, struct slice data, struct buf *out, str
     case DENO_V8: return v8_to_value(data, out, e);
     case DENO_U64:
         if (data.len != DENO_U64_BYTES) {
-            return error_set(e, ERR_VALUE, "A value of encoding 2 (LE64) has 8 bytes, not %zu.",
-                             data.len);
+            return error_set(e, ERR_VALUE,
+                             "A value of encoding 2 (LE64) must have 8 bytes, not %zu.", data.len);
         }
         for (size_t i = 0; i < DENO_U64_BYTES; i++) {
             big_endian[i] = data.data[DENO_U64_BYTES - 1 - i];

@@ -324,7 +324,7 @@ static void w_again(struct write *w, struct slice body)
     if (w->err != OK || pack_read(&at, at + body.len, &id) != PACK_OK) return;
     const struct shared_id *shared = shared_find(&w->ids, (uint32_t)id.u);
     if (shared->state == SHARED_OPEN) {
-        w_fail(w, ERR_VALUE, "shared value that is nothing but itself");
+        w_fail(w, ERR_VALUE, "shared value that refers only to itself");
         return;
     }
     for (; w->waiting != NULL; w->waiting = w->waiting->next) {

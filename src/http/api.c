@@ -29,25 +29,25 @@ static const struct {
     {"discard", "send the commands to /multi-exec"},
     {"watch", "use KV.ATOMIC with CHECK"},
     {"unwatch", "use KV.ATOMIC with CHECK"},
-    {"kv.format", "put FORMAT and its word at the end of the command"},
-    {"quit", "each request stands alone"},
-    {"reset", "each request stands alone"},
+    {"kv.format", "put FORMAT JSON or FORMAT MSGPACK at the end of the command"},
+    {"quit", "each request is independent"},
+    {"reset", "each request is independent"},
     {"subscribe", "open /subscribe/<channel>"},
     {"ssubscribe", "open /subscribe/<channel>"},
     {"psubscribe", "open /subscribe/<channel> for each channel"},
-    {"unsubscribe", "close the stream of /subscribe"},
-    {"sunsubscribe", "close the stream of /subscribe"},
-    {"punsubscribe", "close the stream of /subscribe"},
+    {"unsubscribe", "close the event stream of /subscribe"},
+    {"sunsubscribe", "close the event stream of /subscribe"},
+    {"punsubscribe", "close the event stream of /subscribe"},
     {"monitor", "open /monitor"},
-    {"kv.queue|prefetch", "each request stands alone"},
-    {"client|setname", "each request stands alone"},
-    {"client|setinfo", "each request stands alone"},
-    {"client|getname", "each request stands alone"},
-    {"client|reply", "each request stands alone"},
-    {"client|no-evict", "each request stands alone"},
-    {"client|no-touch", "each request stands alone"},
-    {"client|tracking", "each request stands alone"},
-    {"client|caching", "each request stands alone"},
+    {"kv.queue|prefetch", "each request is independent"},
+    {"client|setname", "each request is independent"},
+    {"client|setinfo", "each request is independent"},
+    {"client|getname", "each request is independent"},
+    {"client|reply", "each request is independent"},
+    {"client|no-evict", "each request is independent"},
+    {"client|no-touch", "each request is independent"},
+    {"client|tracking", "each request is independent"},
+    {"client|caching", "each request is independent"},
 };
 
 static bool is_called(const struct command *c, const struct command *parent, const char *name)
@@ -91,7 +91,7 @@ bool api_put_result(struct exchange *x, struct slice reply)
         return true;
     }
     char told[ERROR_TEXT_BYTES + 64];
-    snprintf(told, sizeof told, "ERR the command was carried out, but %s", e.text);
+    snprintf(told, sizeof told, "ERR the command has taken effect, but %s", e.text);
     x->text.len = mark;
     buf_append_str(&x->text, "{\"error\":");
     json_string_write_lossy(slice_str(told), &x->text);
@@ -123,16 +123,16 @@ const char *api_check_words(const struct json_part *array)
     struct json_part word;
     size_t count = 0;
     if (array->kind != JSON_ARRAY) {
-        return "a command must be an array of words: [\"KV.GET\",\"[\\\"a\\\"]\"]";
+        return "a command must be an array of strings: [\"KV.GET\",\"[\\\"a\\\"]\"]";
     }
     for (rest = json_inside(array); json_next_item(&rest, &word);) {
-        if (++count > RESP_ARGS_MAX) return "a command has more than 1048576 words";
+        if (++count > RESP_ARGS_MAX) return "a command has more than 1048576 arguments";
         if (word.kind == JSON_STRING || word.kind == JSON_NUMBER) continue;
         if (word.kind != JSON_OBJECT) {
-            return "a word must be a string, a number or {\"$bytes\":\"<base64>\"}";
+            return "an argument must be a string, a number or {\"$bytes\":\"<base64>\"}";
         }
     }
-    return count == 0 ? "a command must have at least its name" : NULL;
+    return count == 0 ? "a command must have a name" : NULL;
 }
 
 const char *api_take_words(const struct json_part *array, struct arena *arena, struct slice **argv,
@@ -149,7 +149,7 @@ const char *api_take_words(const struct json_part *array, struct arena *arena, s
         if (word.kind == JSON_STRING) *out = json_text(&word, arena);
         if (word.kind == JSON_NUMBER) *out = word.raw;
         if (word.kind == JSON_OBJECT && !word_bytes(arena, &word, out)) {
-            return "a word that is an object must be {\"$bytes\":\"<base64>\"}";
+            return "an argument that is an object must be {\"$bytes\":\"<base64>\"}";
         }
     }
     return why_refused(*argv, *argc) == NULL ? NULL : "refused";
@@ -162,7 +162,7 @@ void api_fail_words(struct exchange *x, const char *wrong, const struct slice *a
         exchange_fail(x, 400, "ERR %s", wrong);
         return;
     }
-    exchange_fail(x, 400, "ERR '%.*s' belongs to a connection, which HTTP does not have: %s",
+    exchange_fail(x, 400, "ERR '%.*s' needs a connection, which HTTP does not have: %s",
                   (int)(argv[0].len < 64 ? argv[0].len : 64), (const char *)argv[0].data, instead);
 }
 
@@ -283,13 +283,14 @@ void api_path_run(struct exchange *x)
 {
     size_t argc = 0;
     if (has_secret(x->message->query)) {
-        exchange_fail(
-            x, 400, "ERR `_token` and `_ticket` are not taken here: send an Authorization header");
+        exchange_fail(x, 400,
+                      "ERR `_token` and `_ticket` are not accepted here: send an Authorization "
+                      "header");
         return;
     }
     struct slice *argv = exchange_argv(x, count_path_words(x));
     if (!take_path_words(x, argv, &argc)) {
-        exchange_fail(x, 400, "ERR the path or its parameters are not percent-encoded UTF-8");
+        exchange_fail(x, 400, "ERR the path or its parameters are not valid percent-encoded UTF-8");
         return;
     }
     run_words(x, argv, argc);

@@ -87,8 +87,8 @@ static void pipeline_rest(struct exchange *x)
             exchange_answer_json(x, 200);
             return;
         }
-        buf_append_str(&x->text, ",{\"error\":\"ERR not run: the answers before it are longer than "
-                                 "64 MB\"}");
+        buf_append_str(&x->text, ",{\"error\":\"ERR not run: the replies before it exceed 64 "
+                                 "MB\"}");
     }
     exchange_spent(x);
 }

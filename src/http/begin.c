@@ -36,7 +36,7 @@ static bool take_database(struct exchange *x)
     (void)http_path_part(&rest);
     struct slice name = http_path_part(&rest);
     if (name.len == 0 || !http_decode(name, false, &x->arena, &x->database)) {
-        exchange_fail(x, 400, "ERR there is no name of a database after /db/");
+        exchange_fail(x, 400, "ERR the name of the database after /db/ is missing");
         return false;
     }
     x->path = rest.len > 0 ? rest : slice_str("/");
@@ -67,7 +67,7 @@ static bool is_here(struct exchange *x)
 {
     if (!x->http->env->node.stands_by || (x->route->flags & ROUTE_NODE) != 0) return true;
     x->session->reader.keeps_alive = false;
-    exchange_fail(x, 503, "TRYAGAIN this node does not lead: connect again");
+    exchange_fail(x, 503, "TRYAGAIN this node is not the leader: reconnect");
     return false;
 }
 

@@ -88,7 +88,8 @@ ProtobufCMessage *connect_message(struct exchange *x, const ProtobufCMessageDesc
     ProtobufCAllocator allocator = {
         .alloc = unpack_alloc, .free = unpack_free, .allocator_data = &u};
     ProtobufCMessage *m = protobuf_c_message_unpack(type, &allocator, body.len, body.data);
-    if (m == NULL) connect_fail(x, 400, "Request protobuf is invalid: it is no %s.", type->name);
+    if (m == NULL)
+        connect_fail(x, 400, "Invalid protobuf in the request: not a valid %s.", type->name);
     return m;
 }
 

@@ -49,7 +49,8 @@ static bool take_token(struct exchange *x, struct connect_token *token)
     const struct env *env = x->http->env;
     if (connect_token_read(x->http->env, text, token)) return true;
     if (env->node.stands_by && (token->is_ours || databases_secret(env->db->databases) == NULL)) {
-        connect_fail(x, 503, "This node is behind the leader, or the user of the token is gone.");
+        connect_fail(x, 503,
+                     "This node is behind the leader, or the user of the token was deleted.");
         return false;
     }
     connect_fail(x, 401, "Invalid access token.");
@@ -93,7 +94,7 @@ void connect_begin(struct exchange *x)
 {
     struct connect_token token = {0};
     if (x->message->body.len > BODY_BYTES_MAX) {
-        connect_fail(x, 413, "A request has at most 2 MB.");
+        connect_fail(x, 413, "The request exceeds 2 MB.");
         return;
     }
     if (!speaks_known_version(x)) {

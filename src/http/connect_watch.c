@@ -225,7 +225,7 @@ static void subscribed(struct exchange *x)
     }
     if (!is_good) {
         watching_free(x);
-        connect_fail(x, 400, "The value of a key that is watched has no form in V8.");
+        connect_fail(x, 400, "The value of a watched key has no representation in V8.");
         return;
     }
     buf_clear(&x->text, SIZE_MAX);

@@ -77,7 +77,7 @@ static void client_write(struct client *c, struct slice bytes, uint64_t version)
     if (s->state != STREAM_OPEN || x->state == EXCHANGE_CLOSED) return;
     if (client_memory_is_full(x->http->env, bytes.len)) {
         x->http->env->stats.evicted_clients++;
-        stream_overrun(s, "a message for it was dropped, since all clients together hold more "
+        stream_overrun(s, "a message for it was dropped, because all clients together use more "
                           "than twice maxmemory-clients");
         return;
     }
@@ -311,9 +311,10 @@ void exchange_answer(struct exchange *x, int status, const char *type, struct sl
     struct answer a = {.status = status, .type = type, .body = body};
     if (x->text.is_failed || x->reply.is_failed) {
         x->text.is_failed = x->reply.is_failed = false;
-        a = (struct answer){.status = 507,
-                            .type = "application/json",
-                            .body = slice_str("{\"error\":\"ERR out of memory for the answer\"}")};
+        a = (struct answer){
+            .status = 507,
+            .type = "application/json",
+            .body = slice_str("{\"error\":\"ERR out of memory for the response\"}")};
     }
     answer_compress(x, &a);
     x->http->counts.answers[a.status / 100]++;

@@ -119,14 +119,14 @@ static const char *request_line(struct slice line, struct http_message *m, int *
 {
     const uint8_t *first = line.len == 0 ? NULL : memchr(line.data, ' ', line.len);
     *status = 400;
-    if (first == NULL) return "the request line is not METHOD target HTTP/1.1";
+    if (first == NULL) return "the request line must be METHOD target HTTP/1.1";
     struct slice method = slice_of(line.data, (size_t)(first - line.data));
     struct slice rest = slice_of(first + 1, line.len - method.len - 1);
     const uint8_t *second = rest.len == 0 ? NULL : memchr(rest.data, ' ', rest.len);
-    if (second == NULL) return "the request line is not METHOD target HTTP/1.1";
+    if (second == NULL) return "the request line must be METHOD target HTTP/1.1";
     struct slice target = slice_of(rest.data, (size_t)(second - rest.data));
     struct slice version = slice_of(second + 1, rest.len - target.len - 1);
-    if (!http_is_token(method)) return "the method is no word";
+    if (!http_is_token(method)) return "the method is invalid";
     m->method = http_method_of(method);
     if (slice_eq(version, slice_str("HTTP/1.1"))) {
         m->version = HTTP_1_1;
@@ -134,28 +134,28 @@ static const char *request_line(struct slice line, struct http_message *m, int *
         m->version = HTTP_1_0;
     } else {
         *status = slice_has_prefix(version, slice_str("HTTP/")) ? 505 : 400;
-        return "the version is not HTTP/1.1, HTTP/1.0 or HTTP/2";
+        return "the version must be HTTP/1.1, HTTP/1.0 or HTTP/2";
     }
     if (m->method == HTTP_OPTIONS && slice_eq(target, slice_str("*"))) {
         m->path = target;
         return NULL;
     }
     if (http_split_target(target, m) || absolute_target(target, m)) return NULL;
-    return "the target is no path";
+    return "the target must be a path";
 }
 
 static const char *header_line(struct slice line, struct http_message *m, int *status)
 {
     const uint8_t *colon = memchr(line.data, ':', line.len);
     *status = 400;
-    if (line.data[0] == ' ' || line.data[0] == '\t') return "a header goes over several lines";
+    if (line.data[0] == ' ' || line.data[0] == '\t') return "a header is folded over several lines";
     if (colon == NULL) return "a header has no colon";
     struct slice name = slice_of(line.data, (size_t)(colon - line.data));
     struct slice value = http_trim(slice_of(colon + 1, line.len - name.len - 1));
-    if (!http_is_token(name)) return "a header's name is no word";
-    if (!http_is_value(value)) return "a header's value has control characters";
+    if (!http_is_token(name)) return "the name of a header is invalid";
+    if (!http_is_value(value)) return "the value of a header contains control characters";
     *status = 431;
-    if (m->header_count == HTTP_HEADERS_MAX) return "there are more than 100 headers";
+    if (m->header_count == HTTP_HEADERS_MAX) return "more than 100 headers";
     m->headers[m->header_count++] = (struct http_header){.name = name, .value = value};
     return NULL;
 }
@@ -182,9 +182,9 @@ static const char *read_host(struct http_message *m)
 {
     struct slice value = {0};
     size_t n = count_header(m, "host", &value);
-    if (n > 1) return "there is more than one Host";
-    if (n == 0 && m->version == HTTP_1_1) return "there is no Host";
-    if (!is_host(value)) return "Host is no name";
+    if (n > 1) return "duplicate Host header";
+    if (n == 0 && m->version == HTTP_1_1) return "the Host header is missing";
+    if (!is_host(value)) return "the Host header is invalid";
     if (m->host.data == NULL && n == 1) m->host = value;
     return NULL;
 }
@@ -211,23 +211,24 @@ static const char *read_framing(struct http1_reader *r, int *status)
     r->is_chunked = codings > 0;
     m->has_body = lengths + codings > 0;
     *status = 400;
-    if (lengths > 1) return "there is more than one Content-Length";
-    if (lengths + codings > 1) return "there are Content-Length and Transfer-Encoding";
-    if (codings == 1 && m->version == HTTP_1_0) return "HTTP/1.0 has no Transfer-Encoding";
-    if (lengths == 1 && !slice_to_u64(length, &r->missing)) return "Content-Length is no number";
+    if (lengths > 1) return "duplicate Content-Length header";
+    if (lengths + codings > 1) return "both Content-Length and Transfer-Encoding";
+    if (codings == 1 && m->version == HTTP_1_0) return "HTTP/1.0 does not allow Transfer-Encoding";
+    if (lengths == 1 && !slice_to_u64(length, &r->missing))
+        return "Content-Length must be a number";
     *status = 501;
     if (codings == 1 && !slice_is_word(coding, "CHUNKED")) {
-        return "Transfer-Encoding is not `chunked`";
+        return "Transfer-Encoding must be `chunked`";
     }
     *status = 413;
     bool is_new = r->state == HTTP1_HEAD; /* else it was allowed when it began */
-    if (is_new && r->missing > r->body_max) return "the body is longer than http-max-body allows";
+    if (is_new && r->missing > r->body_max) return "the body exceeds http-max-body";
     *status = 417;
     struct slice expected = {0};
     size_t expects = count_header(m, "expect", &expected);
     r->waits_for_continue = expects > 0 && m->version == HTTP_1_1;
     if (expects > 1 || (expects == 1 && !slice_is_word(expected, "100-CONTINUE"))) {
-        return "only `100-continue` can be expected";
+        return "Expect must be `100-continue`";
     }
     return NULL;
 }
@@ -288,7 +289,7 @@ static enum http1_step head_next(struct http1_reader *r, struct http_refusal *wh
     }
     size_t end = find_end(r);
     size_t bytes = (end != 0 ? end : r->in.len) - r->begin;
-    if (bytes > HTTP1_HEAD_BYTES_MAX) return broken(r, why, 431, "the head is longer than 64 KB");
+    if (bytes > HTTP1_HEAD_BYTES_MAX) return broken(r, why, 431, "the request head exceeds 64 KB");
     if (end == 0) {
         /* The last two bytes may be half of the end. */
         r->at = r->in.len > r->begin + 2 ? r->in.len - 2 : r->begin;
@@ -359,9 +360,10 @@ static enum http1_step chunk_size_next(struct http1_reader *r, struct http_refus
     struct slice line;
     enum http1_step step = line_next(r, LINE_MAX_BYTES, &line, why);
     if (step != HTTP1_WHOLE) return step;
-    if (!chunk_size(line, &r->missing)) return broken(r, why, 400, "a chunk's size is no number");
+    if (!chunk_size(line, &r->missing))
+        return broken(r, why, 400, "the size of a chunk is invalid");
     if (r->body_end - r->head_end + r->missing > r->body_max) {
-        return broken(r, why, 413, "the body is longer than http-max-body allows");
+        return broken(r, why, 413, "the body exceeds http-max-body");
     }
     r->state = r->missing > 0 ? HTTP1_CHUNK_DATA : HTTP1_TRAILER;
     return HTTP1_WHOLE;
@@ -375,7 +377,7 @@ static enum http1_step trailer_next(struct http1_reader *r, struct http_refusal 
     if (step != HTTP1_WHOLE) return step;
     r->trailer_bytes += line.len + 2;
     if (r->trailer_bytes > HTTP1_HEAD_BYTES_MAX) {
-        return broken(r, why, 431, "the lines after the body are longer than 64 KB");
+        return broken(r, why, 431, "the trailers exceed 64 KB");
     }
     struct http_message ignored = {0};
     const char *wrong = line.len == 0 ? NULL : header_line(line, &ignored, &status);
@@ -412,7 +414,7 @@ static enum http1_step step(struct http1_reader *r, struct http_refusal *why)
     case HTTP1_DONE: return HTTP1_WHOLE;
     default: break;
     }
-    return broken(r, why, 400, "an earlier request was wrong");
+    return broken(r, why, 400, "an earlier request was invalid");
 }
 
 enum http1_step http1_next(struct http1_reader *r, struct http_refusal *why)
@@ -430,7 +432,7 @@ enum http1_step http1_next(struct http1_reader *r, struct http_refusal *why)
     int status;
     bool has_body = r->message.has_body;
     if (has_body && read_head(r, &status) != NULL) {
-        return broken(r, why, 400, "the head has changed");
+        return broken(r, why, 400, "the request head has changed");
     }
     r->message.body = slice_of(r->in.data + r->head_end, r->body_end - r->head_end);
     return HTTP1_WHOLE;

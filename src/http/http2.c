@@ -64,7 +64,7 @@ static void take_pseudo(struct http2_stream *st, struct slice name, struct slice
     } else if (slice_eq(name, slice_str(":path"))) {
         bool is_star = m->method == HTTP_OPTIONS && slice_eq(value, slice_str("*"));
         if (is_star) m->path = value;
-        if (!is_star && !http_split_target(value, m)) refuse(st, 400, "the target is no path");
+        if (!is_star && !http_split_target(value, m)) refuse(st, 400, "the target must be a path");
     }
 }
 
@@ -78,7 +78,7 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
     if (st == NULL || st->is_begun || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     st->head_bytes += name_len + value_len;
     if (st->head_bytes > HEAD_BYTES_MAX || st->message.header_count == HTTP_HEADERS_MAX) {
-        refuse(st, 431, "the head is longer than 64 KB, or has more than 100 headers");
+        refuse(st, 431, "the request head exceeds 64 KB or 100 headers");
         return 0;
     }
     struct slice n = arena_copy(&st->exchange.arena, slice_of(name, name_len));
@@ -99,7 +99,7 @@ static void begin(struct http2_stream *st)
     if (st->is_begun) return;
     st->is_begun = true;
     if (st->refusal.status == 0 && st->message.path.data == NULL) {
-        refuse(st, 400, "there is no path");
+        refuse(st, 400, "the path is missing");
     }
     st->message.body = buf_slice(&st->body);
     http2_queue(&st->exchange);
@@ -114,7 +114,7 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
     if (st == NULL || st->is_begun) return 0;
     st->message.has_body = true;
     if (st->body.len + len > st->exchange.http->options.body_bytes_max) {
-        refuse(st, 413, "the body is longer than http-max-body allows");
+        refuse(st, 413, "the body exceeds http-max-body");
         begin(st);
         return 0;
     }
@@ -210,7 +210,7 @@ static void make_session(struct http2 *h)
     nghttp2_session_callbacks *calls = NULL;
     nghttp2_option *option = NULL;
     if (nghttp2_session_callbacks_new(&calls) != 0 || nghttp2_option_new(&option) != 0) {
-        die("no memory for HTTP/2");
+        die("out of memory for HTTP/2");
     }
     nghttp2_session_callbacks_set_on_begin_headers_callback(calls, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
@@ -221,7 +221,7 @@ static void make_session(struct http2 *h)
     nghttp2_option_set_max_continuations(option, CONTINUATIONS_MAX);
     nghttp2_option_set_max_send_header_block_length(option, HEAD_BYTES_MAX);
     if (nghttp2_session_server_new3(&h->ng, calls, h, option, &mem) != 0) {
-        die("no memory for HTTP/2");
+        die("out of memory for HTTP/2");
     }
     nghttp2_option_del(option);
     nghttp2_session_callbacks_del(calls);
@@ -244,7 +244,7 @@ static void http2_begin(struct session_http *s)
     if (nghttp2_submit_settings(h->ng, NGHTTP2_FLAG_NONE, settings,
                                 sizeof settings / sizeof settings[0]) != 0 ||
         nghttp2_session_set_local_window_size(h->ng, NGHTTP2_FLAG_NONE, 0, 4 * WINDOW_BYTES) != 0) {
-        die("no memory for HTTP/2");
+        die("out of memory for HTTP/2");
     }
 }
 

@@ -18,7 +18,7 @@ static bool check_scalar(struct json *j, uint8_t next)
     if (json_take_word(j, "true") || json_take_word(j, "false") || json_take_word(j, "null")) {
         return true;
     }
-    if (next == 0) return json_fail(j, j->at, "text ends where a value should be");
+    if (next == 0) return json_fail(j, j->at, "expected a value before the end of the text");
     return json_fail(j, j->at, "expected a value");
 }
 
@@ -159,7 +159,7 @@ enum err json_checker_go_on(struct json_checker *w, size_t bytes, struct json_pa
                             struct error *e)
 {
     struct slice text = w->text;
-    if (text.len == 0) return error_set(e, ERR_SYNTAX, "invalid JSON: there is no text");
+    if (text.len == 0) return error_set(e, ERR_SYNTAX, "invalid JSON: empty");
     struct json j = {.start = text.data,
                      .at = text.data + w->at,
                      .end = text.data + text.len,
@@ -239,12 +239,12 @@ enum err json_members(const struct json_part *object, const char *const *names,
         while (names[i] != NULL && !is_called(text, names[i])) i++;
         int shown = text.len < 64 ? (int)text.len : 64;
         if (names[i] == NULL && is_strict) {
-            return error_set(e, ERR_SYNTAX, "%s has a member \"%.*s\", which is not known here",
-                             what, shown, (const char *)text.data);
+            return error_set(e, ERR_SYNTAX, "%s has an unknown member \"%.*s\"", what, shown,
+                             (const char *)text.data);
         }
         if (names[i] == NULL) continue;
         if (parts[i].raw.data != NULL) {
-            return error_set(e, ERR_SYNTAX, "%s has \"%s\" twice", what, names[i]);
+            return error_set(e, ERR_SYNTAX, "%s has a duplicate \"%s\"", what, names[i]);
         }
         parts[i] = value;
     }

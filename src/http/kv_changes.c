@@ -65,7 +65,7 @@ void kv_changes_run(struct exchange *x)
 
 static bool refuse_watched(struct exchange *x)
 {
-    exchange_fail(x, 400, "keys: 1 to %d keys", WATCHED_KEYS_MAX);
+    exchange_fail(x, 400, "keys must have 1 to %d keys", WATCHED_KEYS_MAX);
     return false;
 }
 
@@ -116,11 +116,13 @@ void kv_watch_run(struct exchange *x)
         return;
     }
     if ((w.prefix.data != NULL) == (keys.data != NULL)) {
-        exchange_fail(x, 400, "say what is watched: prefix or keys");
+        exchange_fail(x, 400, "prefix or keys must be given");
         return;
     }
     if (keys.data != NULL && w.since.data != NULL) {
-        exchange_fail(x, 400, "since is for a prefix: a stream of keys begins with what they are");
+        exchange_fail(x, 400,
+                      "since applies to a prefix: a stream of keys starts with their current "
+                      "state");
         return;
     }
     if (keys.data != NULL && !take_watched(x, keys, &w)) return;

@@ -128,14 +128,14 @@ static bool add_ids(struct rest_words *w, const struct json_part *ids)
         rest_words_add(w, id);
     }
     if (w->argc > before) return true;
-    exchange_fail(w->x, 400, "ids must be an array of strings, of one at least");
+    exchange_fail(w->x, 400, "ids must be a non-empty array of strings");
     return false;
 }
 
 static bool one_of_three(struct exchange *x, bool has_ids, bool is_all, bool has_where)
 {
     if (has_ids + is_all + has_where == 1) return true;
-    exchange_fail(x, 400, "say which dead letters: ids, where, or all");
+    exchange_fail(x, 400, "ids, where or all must be given");
     return false;
 }
 

@@ -6,7 +6,7 @@
 
 #define STAMP_CHARS 20
 
-static const char no_entry[] = "there is no entry of this key";
+static const char no_entry[] = "the key does not exist";
 
 /* ---- what a body is -------------------------------------------------------------------------- */
 
@@ -41,7 +41,8 @@ static bool takes_value(struct exchange *x, bool *is_packed)
         http_list_weight(type, "application/x-www-form-urlencoded") >= 0) {
         return true;
     }
-    exchange_fail(x, 415, "a value is application/json or application/msgpack");
+    exchange_fail(x, 415,
+                  "the Content-Type of a value must be application/json or application/msgpack");
     return false;
 }
 
@@ -66,13 +67,13 @@ static bool take_condition(struct exchange *x, struct condition *c)
     struct slice none = http_header(x->message, "if-none-match");
     *c = (struct condition){0};
     if (match.data != NULL && none.data != NULL) {
-        exchange_fail(x, 400, "If-Match and If-None-Match cannot both hold");
+        exchange_fail(x, 400, "If-Match and If-None-Match exclude each other");
         return false;
     }
     if (none.data != NULL) {
         c->kind = CONDITION_ABSENT;
         if (slice_eq(none, slice_str("*"))) return true;
-        exchange_fail(x, 400, "If-None-Match of a write must be *: there is no entry");
+        exchange_fail(x, 400, "If-None-Match of a write must be * (the key does not exist)");
         return false;
     }
     if (match.data == NULL) return true;
@@ -102,8 +103,7 @@ static void put_tag(struct exchange *x, struct slice stamp)
 static void fail_condition(struct exchange *x, struct slice stamp)
 {
     rest_begin(x);
-    buf_append_str(&x->text, "{\"error\":\"the entry is not as the condition says\","
-                             "\"versionstamp\":");
+    buf_append_str(&x->text, "{\"error\":\"the condition is not met\",\"versionstamp\":");
     if (stamp.data != NULL) {
         json_string_write(stamp, &x->text);
         put_tag(x, stamp);
@@ -288,7 +288,7 @@ void kv_delete_run(struct exchange *x)
     struct rest_words w;
     if (!rest_path_key(x, &key) || !take_condition(x, &c)) return;
     if (c.kind == CONDITION_ABSENT) {
-        exchange_fail(x, 400, "what is not there cannot be deleted: If-None-Match is for PUT");
+        exchange_fail(x, 400, "If-None-Match is for PUT, because a missing key cannot be deleted");
         return;
     }
     bool is_checked = c.kind == CONDITION_STAMP;
@@ -337,8 +337,7 @@ void kv_delete_range_run(struct exchange *x)
     bool has_bounds = start.data != NULL && end.data != NULL;
     if (is_prefix + has_bounds + is_all != 1 || (start.data != NULL) != has_bounds ||
         (end.data != NULL) != has_bounds || (is_all && prefix.data != NULL)) {
-        exchange_fail(x, 400,
-                      "say what is to be deleted: prefix=<key>, or start and end, or all=true");
+        exchange_fail(x, 400, "prefix, start and end, or all=true must be given");
     } else if (rest_command_words(x, &w)) {
         rest_command_go(&w, rest_command_came);
     }

@@ -52,9 +52,9 @@ void kv_index_put_run(struct exchange *x)
     struct json_part on = rest_object_get(&body, "on");
     struct json_part text = rest_object_get(&body, "text");
     if (rest_is_there(&on) == rest_is_there(&text)) {
-        exchange_fail(x, 400, "say on, the paths of values, or text, those of a text index");
+        exchange_fail(x, 400, "on (paths of values) or text (paths of texts) must be given");
     } else if (is_empty(&on) || is_empty(&text)) {
-        exchange_fail(x, 400, "%s must be an array of strings, of one at least",
+        exchange_fail(x, 400, "%s must be a non-empty array of strings",
                       is_empty(&on) ? "on" : "text");
     } else {
         bool needs_prefix = rest_is_there(&prefix) || !rest_is_there(&hashes);

@@ -38,7 +38,7 @@ static bool is_of_queue(struct exchange *x, struct slice receipt)
         return false;
     }
     if (slice_eq(r.queue, name)) return true;
-    exchange_fail(x, 400, "the receipt is of the queue '%.*s'",
+    exchange_fail(x, 400, "the receipt belongs to the queue '%.*s'",
                   (int)(r.queue.len < 64 ? r.queue.len : 64), (const char *)r.queue.data);
     return false;
 }
@@ -74,7 +74,7 @@ void kv_ack_run(struct exchange *x)
     struct rest_words w = rest_words_of(x, "KV.ACK");
     if (!rest_body(x, names, parts)) return;
     if (rest_is_there(&parts[0]) == rest_is_there(&parts[1])) {
-        exchange_fail(x, 400, "say receipt, or receipts");
+        exchange_fail(x, 400, "receipt or receipts must be given");
         return;
     }
     if (rest_is_there(&parts[0])) {
@@ -88,6 +88,6 @@ void kv_ack_run(struct exchange *x)
     if (w.argc > 1) {
         rest_command_go(&w, acknowledged);
     } else {
-        exchange_fail(x, 400, "receipts must be an array of strings, of one at least");
+        exchange_fail(x, 400, "receipts must be a non-empty array of strings");
     }
 }

@@ -12,7 +12,7 @@ static const struct {
     const char *schema; /* in a parameter, and in a body */
 } types[] = {
     {"path", "{\"type\":\"string\",\"description\":\"A key as a path: users/1\"}"},
-    {"paths", "{\"type\":\"string\",\"description\":\"Keys as paths, with commas between\"}"},
+    {"paths", "{\"type\":\"string\",\"description\":\"Keys as paths, separated by commas\"}"},
     {"filter", "{\"type\":\"string\",\"description\":\"A filter, as JSON\"}"},
     {"text", "{\"type\":\"string\"}"},
     {"texts", "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"},
@@ -27,8 +27,8 @@ static const struct {
     {"value", "{}"},
     {"kvkey", "{\"type\":\"string\",\"description\":\"A key in path form, users/#1, or as JSON\"}"},
     {"kvkeys",
-     "{\"type\":\"string\",\"description\":\"Keys in path form with commas between, or an "
-     "array of keys as JSON\"}"},
+     "{\"type\":\"string\",\"description\":\"Keys in path form, separated by commas, or an array "
+     "of keys as JSON\"}"},
     {"json", "{\"type\":\"string\",\"description\":\"A value as JSON\"}"},
     {"tuple", "{\"description\":\"A key: an array of its parts, or a string in path form\"}"},
     {"tuples", "{\"type\":\"array\",\"items\":{\"description\":\"A key\"}}"},
@@ -390,7 +390,7 @@ void openapi_run(struct exchange *x)
         "{\"type\":\"boolean\"},{\"type\":\"object\"}]}},\"Error\":{\"type\":\"object\","
         "\"properties\":{\"error\":{\"type\":\"string\"}},\"required\":[\"error\"]}},"
         "\"responses\":"
-        "{\"Error\":{\"description\":\"What is wrong\",\"content\":{\"application/json\":"
+        "{\"Error\":{\"description\":\"The error\",\"content\":{\"application/json\":"
         "{\"schema\":"
         "{\"$ref\":\"#/components/schemas/Error\"}}}}},\"securitySchemes\":{\"password\":{\"type\":"
         "\"http\",\"scheme\":\"basic\"},\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"}}},"

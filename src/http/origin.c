@@ -80,24 +80,24 @@ struct http_refusal origin_check(const struct origin_rules *rules, const struct 
     bool is_safe = (m->method & (HTTP_GET | HTTP_HEAD)) != 0;
     *cors = slice_of(NULL, 0);
     if (!asked->is_open && asked->host.data != NULL && !host_is_allowed(rules, asked->host)) {
-        return refuse(421, "this server is not called that: add the name to http-allowed-hosts");
+        return refuse(421, "this host name is not allowed: add it to http-allowed-hosts");
     }
     bool is_own = origin.data == NULL || is_own_origin(asked, origin);
     bool is_listed = !is_own && !same_text(origin, slice_str("null")) &&
                      (strcmp(rules->allowed_origins, "*") == 0 ||
                       origin_list_has(rules->allowed_origins, origin));
     if (!is_own && !is_listed) {
-        return refuse(403, "a page of that origin may not use this server: add the origin to "
+        return refuse(403, "pages of this origin may not use this server: add the origin to "
                            "http-allowed-origins");
     }
     if (is_listed) *cors = origin;
     bool is_foreign = site.data != NULL && same_text(site, slice_str("cross-site"));
     if (is_foreign && !is_listed && !(is_safe && asked->is_static) && !asked->is_open) {
-        return refuse(403, "a page of another site may not use this server");
+        return refuse(403, "pages of other sites may not use this server");
     }
     if (asked->may_act && is_safe && !is_listed && !may_act(m, site)) {
-        return refuse(403, "a GET that may change something needs an Authorization header when a "
-                           "page of a browser sends it");
+        return refuse(403, "a GET that may change data needs an Authorization header when a "
+                           "browser sends it from a page");
     }
     return refuse(0, NULL);
 }

@@ -55,7 +55,7 @@ void page_file_run(struct exchange *x)
 {
     const struct page_file *f = find(slice_of(x->rest.data + 1, x->rest.len - 1));
     if (f == NULL) {
-        exchange_fail(x, 404, "ERR the page has no such file");
+        exchange_fail(x, 404, "ERR no such file of the page");
         return;
     }
     exchange_header(x, "cache-control", slice_str("no-cache"));

@@ -275,14 +275,14 @@ enum err reply_to_json(struct slice reply, bool is_base64, struct buf *out, stru
     shape_begin(&w, ".", out);
     w.is_base64 = is_base64;
     while (w.depth > 0 && what == NULL) {
-        if (!resp_item_read(reply, &it)) what = "the reply is not whole";
-        if (w.depth == SHAPE_DEPTH_MAX) what = "the reply is nested too deep";
+        if (!resp_item_read(reply, &it)) what = "incomplete reply";
+        if (w.depth == SHAPE_DEPTH_MAX) what = "the reply is nested too deeply";
         if (what != NULL) break;
         reply = slice_of(reply.data + it.used, reply.len - it.used);
         shape_item(&w, &it);
     }
     if (what == NULL && w.is_odd) {
-        what = "a text of the reply is not UTF-8: ask with `Upstash-Encoding: base64`";
+        what = "a string in the reply is not UTF-8: request `Upstash-Encoding: base64`";
     }
     if (what == NULL) return OK;
     out->len = mark;

@@ -86,7 +86,7 @@ bool rest_fails(struct exchange *x)
         const char *code;
         int status;
     } codes[] = {
-        {"DUPLICATE ", 409}, {"STALE ", 410}, {"INDEXING ", 503}, {"ERR there is no index ", 404}};
+        {"DUPLICATE ", 409}, {"STALE ", 410}, {"INDEXING ", 503}, {"ERR no such index ", 404}};
     struct slice error;
     if (!reply_is_error(buf_slice(&x->reply), &error)) return false;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {

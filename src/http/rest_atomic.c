@@ -58,8 +58,8 @@ static void answer_conflict(struct exchange *x, struct slice rest)
 {
     struct resp_item item;
     rest_begin(x);
-    buf_append_str(&x->text, "{\"ok\":false,\"error\":\"a check failed, nothing was done\","
-                             "\"failed\":[");
+    buf_append_str(&x->text, "{\"ok\":false,\"error\":\"a check failed, nothing was "
+                             "changed\",\"failed\":[");
     if (rest_next(&rest, &item)) {
         for (size_t i = 0; i < item.children; i++) {
             if (i > 0) buf_append_byte(&x->text, ',');
@@ -137,7 +137,7 @@ void rest_atomic_run(struct exchange *x)
     memcpy(names, group_names, count * sizeof names[0]);
     if (!rest_body(x, names, parts)) return;
     if (!is_typed && !rest_is_there(&parts[MUTATIONS])) {
-        exchange_fail(x, 400, "mutations must be an array; it may be empty");
+        exchange_fail(x, 400, "mutations must be an array, which may be empty");
         return;
     }
     struct atomic_task *t = arena_alloc(&x->arena, sizeof *t);
@@ -147,7 +147,7 @@ void rest_atomic_run(struct exchange *x)
     size_t before = w.argc;
     if (!add_groups(&w, parts, count, t)) return;
     if (is_typed && w.argc == before) {
-        exchange_fail(x, 400, "a transaction has checks, mutations, enqueues or acks");
+        exchange_fail(x, 400, "a transaction must have checks, mutations, enqueues or acks");
         return;
     }
     rest_command_go(&w, is_typed ? details_came : rest_answer_written);

@@ -31,7 +31,8 @@ bool rest_command_words(struct exchange *x, struct rest_words *w)
 
 static bool refuse_idem(struct exchange *x)
 {
-    exchange_fail(x, 400, "Idempotency-Key cannot be kept here: this is not one transaction");
+    exchange_fail(x, 400,
+                  "Idempotency-Key is not supported here: this is not a single transaction");
     return false;
 }
 
@@ -67,7 +68,7 @@ void rest_command_go(struct rest_words *w, exchange_step *step)
             return;
         }
         if (id.len == 0 || id.len > 255) {
-            exchange_fail(x, 400, "Idempotency-Key has 1 to 255 bytes, not %zu", id.len);
+            exchange_fail(x, 400, "Idempotency-Key must have 1 to 255 bytes, not %zu", id.len);
             return;
         }
         add_idem(w, c, id);

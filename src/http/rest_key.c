@@ -33,7 +33,7 @@ static bool put_part(struct exchange *x, struct slice raw, struct buf *out)
 {
     struct slice part;
     if (!http_decode(raw, false, &x->arena, &part)) {
-        exchange_fail(x, 400, "Key path is not percent-encoded UTF-8");
+        exchange_fail(x, 400, "Key path is not valid percent-encoded UTF-8");
         return false;
     }
     if (part.len == 0) {
@@ -116,8 +116,8 @@ static bool slashed_body_key(struct exchange *x, const struct json_part *part, c
         return false;
     }
     if (count == 0 || count > REST_KEY_PARTS_MAX) {
-        exchange_fail(x, 400, "%s: a key has 1 to %d parts, this one %zu", name, REST_KEY_PARTS_MAX,
-                      count);
+        exchange_fail(x, 400, "%s: a key must have 1 to %d parts, not %zu", name,
+                      REST_KEY_PARTS_MAX, count);
         return false;
     }
     *key = part->raw;
@@ -232,9 +232,9 @@ bool rest_path_key(struct exchange *x, struct slice *key)
     if ((x->route->flags & ROUTE_TYPED) == 0) return rest_slashed_key(x, x->rest, key);
     struct slice raw = slice_of(x->rest.data + 1, x->rest.len - 1);
     if (http_decode(raw, false, &x->arena, &text)) {
-        return typed_text_key(x, "the key of the path", text, false, key);
+        return typed_text_key(x, "the key in the path", text, false, key);
     }
-    exchange_fail(x, 400, "the path is not percent-encoded UTF-8");
+    exchange_fail(x, 400, "the path is not valid percent-encoded UTF-8");
     return false;
 }
 

@@ -233,8 +233,8 @@ void rest_delete_run(struct exchange *x)
     bool has_body = x->message->body.len > 0;
     if (!has_body && type.data != NULL && http_list_has(type, "application/json")) {
         exchange_fail(x, 400,
-                      "Content-Type says JSON, but there is no body: was it dropped on the "
-                      "way? Say ?exact=true or ?where= in the URL");
+                      "The Content-Type is JSON, but the body is missing; a proxy may have "
+                      "removed it. Use ?exact=true or ?where= in the URL");
         return;
     }
     if (has_body && !rest_body(x, names, parts)) return;

@@ -77,12 +77,12 @@ bool rest_take_object(struct exchange *x, const struct json_part *part, const ch
         struct slice text = json_text(&name, &x->arena);
         for (size_t i = 0; i < out->count; i++) {
             if (!slice_eq(out->names[i], text)) continue;
-            exchange_fail(x, 400, "%s has \"%.*s\" twice", what, shown(text),
+            exchange_fail(x, 400, "%s has a duplicate \"%.*s\"", what, shown(text),
                           (const char *)text.data);
             return false;
         }
         if (out->count == REST_MEMBERS_MAX) {
-            exchange_fail(x, 400, "%s has more members than are known here", what);
+            exchange_fail(x, 400, "%s has too many members", what);
             return false;
         }
         out->names[out->count] = text;
@@ -127,8 +127,8 @@ bool rest_check_members(const struct rest_source *s, const struct members *of, c
     for (size_t i = 0; i < s->object->count; i++) {
         struct slice name = s->object->names[i];
         if (is_known(s, of, name) || (more != NULL && slice_eq(name, slice_str(more)))) continue;
-        exchange_fail(s->x, 400, "%s has a member \"%.*s\", which is not known here", whole(s),
-                      shown(name), (const char *)name.data);
+        exchange_fail(s->x, 400, "%s has an unknown member \"%.*s\"", whole(s), shown(name),
+                      (const char *)name.data);
         return false;
     }
     return true;
@@ -142,7 +142,7 @@ static bool find(const struct rest_source *s, const char *name, struct given *g)
     if (*s->where == '\0') {
         int found = route_part(s->x, name, &g->text);
         if (found < 0) {
-            exchange_fail(s->x, 400, "'%s' in the path is not percent-encoded UTF-8", name);
+            exchange_fail(s->x, 400, "'%s' in the path is not valid percent-encoded UTF-8", name);
             return false;
         }
         g->is_there = g->is_text = found > 0;
@@ -214,7 +214,7 @@ static bool add_key(struct rest_words *w, const struct rest_source *s, const cha
 
 static bool refuse_version(const struct rest_source *s, const char *name)
 {
-    exchange_fail(s->x, 400, "%s must be a string, or null: the key is absent", name);
+    exchange_fail(s->x, 400, "%s must be a string, or null if the key must not exist", name);
     return false;
 }
 
@@ -283,7 +283,7 @@ static bool add_list(struct rest_words *w, const struct rest_source *s, const st
     if (is_array && count < m->count_min && m->token != NULL) return true; /* it says nothing */
     if (!is_array || count < m->count_min) {
         exchange_fail(s->x, 400, "%s must be an array of %s%s", name, plural_of(m),
-                      m->count_min > 0 ? ", of one at least" : "");
+                      m->count_min > 0 ? ", at least one" : "");
         return false;
     }
     if (m->token != NULL) rest_words_str(w, m->token);
@@ -304,7 +304,8 @@ static bool add_repeated(struct rest_words *w, const struct rest_source *s, cons
     while (http_query_next(&rest, &name, &raw)) {
         if (!slice_eq(name, slice_str(m->name))) continue;
         if (!http_decode(raw, true, &s->x->arena, &g.text)) {
-            exchange_fail(s->x, 400, "the parameter '%s' is not percent-encoded UTF-8", m->name);
+            exchange_fail(s->x, 400, "the parameter '%s' is not valid percent-encoded UTF-8",
+                          m->name);
             return false;
         }
         if (!add_word(w, s, m, m->name, &g)) return false;
@@ -346,7 +347,7 @@ static bool add_parts(struct rest_words *w, const struct rest_source *s, const s
     }
     *is_there = count > 0;
     if (count > 0 && count < m->words) {
-        exchange_fail(s->x, 400, "%s and %s go together", m->parts[0], m->parts[1]);
+        exchange_fail(s->x, 400, "%s and %s must be given together", m->parts[0], m->parts[1]);
         return false;
     }
     if (count > 0) rest_words_str(w, m->token);
@@ -363,7 +364,7 @@ static bool refuse_missing(const struct rest_source *s, const struct member *m, 
     if (m->type == MEMBER_KEY && s->object != NULL) return add_key(&none, s, name, &g);
     if (m->type == MEMBER_TEXT && s->object != NULL) return add_text(&none, s, name, &g);
     if (m->type == MEMBER_VERSION) return refuse_version(s, name);
-    exchange_fail(s->x, 400, "%s must be there", name);
+    exchange_fail(s->x, 400, "%s must be given", name);
     return false;
 }
 
@@ -433,7 +434,7 @@ static bool refuse_alternatives(const struct rest_source *s, const struct member
     buf_init(&names);
     alternatives_text(s, of, alternative, &names);
     buf_require(&names);
-    exchange_fail(s->x, 400, "%s%s%s of %.*s %s be said", s->where, *s->where != '\0' ? ": " : "",
+    exchange_fail(s->x, 400, "%s%s%s of %.*s %s be given", s->where, *s->where != '\0' ? ": " : "",
                   is_none ? "one" : "only one", (int)names.len, (const char *)names.data,
                   is_none ? "must" : "can");
     buf_fini(&names);
@@ -521,7 +522,7 @@ static bool check_variant(const struct rest_source *s, const struct members *v,
         if (member_find(v, name) != NULL) continue;
         for (const struct members *o = variants; o->token != NULL; o++) {
             if (member_find(o, name) == NULL) continue;
-            exchange_fail(s->x, 400, "%s: %.*s is not for %s", s->where, shown(name),
+            exchange_fail(s->x, 400, "%s: %.*s does not apply to %s", s->where, shown(name),
                           (const char *)name.data, v->name);
             return false;
         }

@@ -83,7 +83,7 @@ static bool may_see(struct exchange *x)
 {
     struct slice words[] = {slice_str("INFO")};
     if (client_may(x->http->env, &x->client, &cmd_info, words, 1)) return true;
-    exchange_fail(x, 403, "NOPERM this user may not read the metrics: it needs +info");
+    exchange_fail(x, 403, "NOPERM this user has no permission to read the metrics: it needs +info");
     return false;
 }
 

@@ -36,7 +36,7 @@ void rest_enqueue_run(struct exchange *x)
     const struct members *of = route_members(x->route);
     if (!rest_body(x, names, parts)) return;
     if (!rest_is_there(&parts[0])) {
-        exchange_fail(x, 400, "value must be there");
+        exchange_fail(x, 400, "value must be given");
         return;
     }
     struct rest_words w = rest_words_of(x, "KV.ENQUEUE " QUEUE);
@@ -128,7 +128,7 @@ static void begin_settling(struct exchange *x, const char *command)
     if (rest_is_there(&parts[2])) {
         if (!rest_body_text(x, &parts[2], "error", &t->error)) return;
         if (strcmp(command, "KV.NACK") != 0) {
-            exchange_fail(x, 400, "error is for nack");
+            exchange_fail(x, 400, "error applies to nack");
             return;
         }
     }

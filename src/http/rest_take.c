@@ -9,7 +9,7 @@
 bool rest_query_text(struct exchange *x, const char *name, struct slice *out)
 {
     if (http_query_value(x->message->query, name, &x->arena, out) >= 0) return true;
-    exchange_fail(x, 400, "the parameter '%s' is not percent-encoded UTF-8", name);
+    exchange_fail(x, 400, "the parameter '%s' is not valid percent-encoded UTF-8", name);
     return false;
 }
 
@@ -68,7 +68,7 @@ bool rest_limit(struct exchange *x, const struct json_part *part, int64_t *out)
 bool rest_path_text(struct exchange *x, const char *name, struct slice *out)
 {
     if (route_part(x, name, out) > 0) return true;
-    exchange_fail(x, 400, "'%s' in the path is not percent-encoded UTF-8", name);
+    exchange_fail(x, 400, "'%s' in the path is not valid percent-encoded UTF-8", name);
     return false;
 }
 
@@ -77,7 +77,7 @@ bool rest_is_json(struct exchange *x, const char *name, struct slice text)
     struct json_part part;
     struct error e;
     if (json_check(text, &part, &e) == OK) return true;
-    exchange_fail(x, 400, "%s must be a value as JSON, texts in quotes: %s", name, e.text);
+    exchange_fail(x, 400, "%s must be a JSON value, with strings in quotes: %s", name, e.text);
     return false;
 }
 

@@ -285,8 +285,8 @@ static void begin_anew(struct exchange *x)
     rest_begin(x);
     event_write(
         &x->text, "stale", slice_of(NULL, 0),
-        slice_str("{\"error\":\"not all that followed Last-Event-ID can be told; the entries "
-                  "follow as they are now\"}"));
+        slice_str("{\"error\":\"not all changes after Last-Event-ID are available; the current "
+                  "entries follow\"}"));
     look(x);
 }
 

@@ -43,7 +43,7 @@ static bool take_known(struct exchange *x, struct polling *p, struct slice list)
         if (one.len == 0) continue;
         if (p->count == KNOWN_MAX || one.len < STAMP_CHARS + 2 ||
             one.data[one.len - STAMP_CHARS - 1] != ':') {
-            exchange_fail(x, 400, "versionstamps must be what the last answer gave");
+            exchange_fail(x, 400, "versionstamps must be those of the previous response");
             return false;
         }
         struct known *k = &p->known[p->count++];

@@ -217,7 +217,7 @@ static bool has_parameter(const struct route *r, struct slice name, bool *is_lis
 static bool refuse_parameter(struct exchange *x, const char *before, struct slice name,
                              const char *after)
 {
-    exchange_fail(x, 400, "%s '%.*s' %s", before, (int)(name.len < 64 ? name.len : 64),
+    exchange_fail(x, 400, "%s '%.*s'%s", before, (int)(name.len < 64 ? name.len : 64),
                   (const char *)name.data, after);
     return false;
 }
@@ -244,10 +244,10 @@ static bool takes_query(struct exchange *x)
     while (http_query_next(&rest, &name, &value)) {
         if (slice_eq(name, slice_str("_ticket"))) continue;
         if (!has_parameter(x->route, name, &is_list)) {
-            return refuse_parameter(x, "there is no parameter", name, "here");
+            return refuse_parameter(x, "unknown parameter", name, "");
         }
         if (!is_list && is_there_again(rest, name)) {
-            return refuse_parameter(x, "the parameter", name, "is there twice");
+            return refuse_parameter(x, "the parameter", name, " is a duplicate");
         }
     }
     return true;
@@ -257,7 +257,7 @@ static bool takes_query(struct exchange *x)
 static bool takes_body(struct exchange *x)
 {
     if ((x->route->flags & ROUTE_BARE) == 0 || x->message->body.len == 0) return true;
-    exchange_fail(x, 400, "this request has no body");
+    exchange_fail(x, 400, "this request must not have a body");
     return false;
 }
 
@@ -269,14 +269,14 @@ bool route_takes(struct exchange *x)
         return false;
     }
     if (x->route == NULL) {
-        exchange_fail(x, 404, "ERR there is nothing at %.*s",
+        exchange_fail(x, 404, "ERR there is no resource %.*s",
                       (int)(x->path.len < 200 ? x->path.len : 200), (const char *)x->path.data);
         return false;
     }
     if ((x->route->methods & method) != 0) return takes_query(x) && takes_body(x);
     struct slice allow = allow_text(x, methods_of(x) | HTTP_OPTIONS);
     exchange_header(x, "allow", allow);
-    exchange_fail(x, 405, "ERR this path does not take that method, but %.*s", (int)allow.len,
+    exchange_fail(x, 405, "ERR method not allowed; this path supports %.*s", (int)allow.len,
                   (const char *)allow.data);
     return false;
 }

@@ -5,11 +5,10 @@
 #include "request/table.h"
 
 static const struct metric requests = {"tupled_http_requests", METRIC_COUNTER,
-                                       "Requests that came by HTTP, by its version."};
+                                       "HTTP requests by protocol version."};
 static const struct metric answers = {"tupled_http_responses", METRIC_COUNTER,
-                                      "Answers of HTTP, by the first digit of their status."};
-static const struct metric streams = {"tupled_http_streams", METRIC_GAUGE,
-                                      "Streams of events that are open."};
+                                      "HTTP responses by the first digit of the status."};
+static const struct metric streams = {"tupled_http_streams", METRIC_GAUGE, "Open event streams."};
 
 static void write_http(void *arg, struct metrics_out *o)
 {
@@ -40,7 +39,8 @@ void scrape_run(struct exchange *x)
         .more = &more};
     struct slice words[] = {slice_str("INFO")};
     if (!client_may(h->env, &x->client, &cmd_info, words, 1)) {
-        exchange_fail(x, 403, "NOPERM this user may not read the metrics: it needs +info");
+        exchange_fail(x, 403,
+                      "NOPERM this user has no permission to read the metrics: it needs +info");
         return;
     }
     buf_clear(&x->text, SIZE_MAX);

@@ -13,7 +13,7 @@
 #include "request/observe.h"
 
 #define READ_BYTES (16 * 1024)
-_Static_assert(READ_BYTES <= STREAM_INPUT_BYTES, "more is read than there is room for");
+_Static_assert(READ_BYTES <= STREAM_INPUT_BYTES, "the input exceeds the free space");
 #define READ_BIG_BYTES (1024 * 1024)
 /* What one read may bring to do: the next is smaller when it was more, so that no peer that sends
  * what is much work for few bytes keeps the others waiting; larger when it was much less. */
@@ -172,7 +172,7 @@ static uint8_t *session_room(struct stream *stream, size_t *size)
     size_t wanted = read_size(s);
     uint8_t *p = http1_room(&s->reader, wanted, size);
     if (p == NULL) {
-        log_warning("client %s closed: no memory for its request", stream->link.address);
+        log_warning("client %s closed: out of memory for its request", stream->link.address);
         stream_kill(stream);
         return NULL;
     }
@@ -377,7 +377,7 @@ static int64_t session_check(struct stream *stream, int64_t now_ms)
     int64_t now = mono_ms();
     (void)now_ms;
     if (s->kind != SESSION_HTTP2 && is_abandoned(s)) {
-        log_verbose("client %s closed: it went away while it was blocked", stream->link.address);
+        log_verbose("client %s closed: disconnected while it was blocked", stream->link.address);
         stream_kill(stream);
         return 0;
     }
@@ -392,7 +392,7 @@ static int64_t session_check(struct stream *stream, int64_t now_ms)
     bool is_idle = o->idle_s != 0 && now - s->idle_ms > (int64_t)o->idle_s * 1000;
     if (!is_late && !is_idle) return idle_due_ms(s, now);
     log_verbose("client %s closed: %s", stream->link.address,
-                is_late ? "its request did not come in time" : "idle");
+                is_late ? "its request was not received in time" : "idle");
     stream_kill(stream);
     return 0;
 }
@@ -404,10 +404,10 @@ const struct protocol http_protocol = {
             "application/json\r\n\r\n"
             "{\"error\":\"ERR max number of clients reached\"}",
     .denied = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: "
-              "application/json\r\n\r\n"
-              "{\"error\":\"DENIED protected mode: without a password only this machine is served. "
-              "Set requirepass or users (aclfile), or, to serve other machines without one, "
-              "protected-mode no, from this machine.\"}",
+              "application/json\r\n\r\n{\"error\":\"DENIED protected mode: without a password, "
+              "only connections from this machine are accepted. Set requirepass or users "
+              "(aclfile). To accept other machines without a password, set protected-mode no from "
+              "this machine.\"}",
     .begin = session_begin,
     .wants_input = session_wants_input,
     .room = session_room,

@@ -97,8 +97,8 @@ void ticket_run(struct exchange *x)
     if (path.kind != JSON_STRING || path.raw.data == NULL ||
         !http_split_target(json_text(&path, &x->arena), &target) || target.query.data != NULL) {
         exchange_fail(x, 400,
-                      "ERR \"path\" must be the path that the ticket is for, without its "
-                      "parameters: \"/subscribe/news\"");
+                      "ERR \"path\" must be the path of the ticket without parameters: "
+                      "\"/subscribe/news\"");
         return;
     }
     struct slice rest = target.path;
@@ -172,8 +172,8 @@ bool ticket_opens(struct exchange *x)
     struct ticket *t = is_there == 1 ? ticket_find(x->http->tickets, text) : NULL;
     if (t == NULL || !is_good(t, x)) {
         exchange_fail(x, 401,
-                      "NOAUTH the ticket is of another path, user or time: ask for a new "
-                      "one (POST /ticket)");
+                      "NOAUTH the ticket is for another path or user, or has expired: request a "
+                      "new one (POST /ticket)");
         return false;
     }
     t->until_ms = reconnect_until(x);

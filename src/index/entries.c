@@ -51,8 +51,7 @@ static enum err find_values(const struct index *x, struct slice value, struct fo
             struct slice two = d->paths[i];
             return error_set(
                 e, ERR_TYPE,
-                "index '%.*s': '%.*s' and '%.*s' are both arrays, at most one path may "
-                "be",
+                "index '%.*s': '%.*s' and '%.*s' are both arrays, but only one path may be",
                 (int)d->name.len, (const char *)d->name.data, (int)one.len, (const char *)one.data,
                 (int)two.len, (const char *)two.data);
         }
@@ -205,8 +204,8 @@ static enum err add_part(const struct index *x, struct slice value, const char *
     if (index_part(value, out)) return OK;
     const struct definition *d = &x->definition;
     return error_set(e, ERR_SYNTAX,
-                     "%s is of type %s, which index '%.*s' does not hold (indexed are strings, "
-                     "numbers, bigints, booleans, bytes and dates)",
+                     "%s is of type %s, which index '%.*s' does not support (strings, numbers, "
+                     "bigints, booleans, bytes and dates are)",
                      what, value_type_name(value), (int)d->name.len, (const char *)d->name.data);
 }
 
@@ -250,7 +249,7 @@ static enum err query_check(const struct index *x, const struct index_query *q, 
     }
     if (has_range && q->value_count == paths) {
         return error_set(e, ERR_SYNTAX,
-                         "every path of the index has a value: none is left for FROM and TO");
+                         "every path of the index has a value, so that FROM and TO have none");
     }
     return OK;
 }

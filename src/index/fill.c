@@ -160,11 +160,12 @@ static enum err create_check(const struct index_create *x, const struct view *v,
     const struct indexes *ix = x->indexes;
     struct slice name = x->definition.name;
     if (index_find(ix, v->database, name) != NULL) {
-        return error_set(e, ERR_SYNTAX, "there is an index '%.*s' already", (int)name.len,
+        return error_set(e, ERR_SYNTAX, "index '%.*s' already exists", (int)name.len,
                          (const char *)name.data);
     }
     if (index_count(ix, v->database) >= ix->max) {
-        return error_set(e, ERR_LIMIT, "a database has at most %zu indexes (max-indexes)", ix->max);
+        return error_set(e, ERR_LIMIT, "a database may have at most %zu indexes (max-indexes)",
+                         ix->max);
     }
     return OK;
 }

@@ -40,7 +40,7 @@ static enum err take_hashes(struct index *x, struct error *e)
     for (size_t i = 0; i < d->path_count; i++) {
         if (path_is_name(x->paths[i], &x->fields[i])) continue;
         return error_set(e, ERR_SYNTAX,
-                         "path '%.*s' is not the name of a field: an index of hashes has names, "
+                         "path '%.*s' is not the name of a field: an index of hashes needs names, "
                          "such as city or \"home.city\"",
                          (int)d->paths[i].len, (const char *)d->paths[i].data);
     }

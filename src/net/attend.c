@@ -22,7 +22,7 @@
 #define REVIEW 30     /* slots: of those for which nothing is due */
 #define LOOKS_MAX 500 /* in one tick: some 0.5 ms */
 
-_Static_assert(2 * REVIEW < ATTEND_SLOTS, "a look is in the future");
+_Static_assert(2 * REVIEW < ATTEND_SLOTS, "a check is in the future");
 
 static void put(struct conn *c, uint64_t at)
 {

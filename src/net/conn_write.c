@@ -54,7 +54,7 @@ bool stream_check_output(struct stream *s)
                   c->overrun_why);
     } else {
         log_event(LOG_LEVEL_WARNING, fields, 2,
-                  "client %s closed: its output of %zu bytes is over client-output-buffer-limit",
+                  "client %s closed: its output of %zu bytes exceeds client-output-buffer-limit",
                   s->link.address, pending);
     }
     stream_kill(s);
@@ -120,7 +120,7 @@ static void flush_end(struct conn *c)
     if (s->state == STREAM_DEAD) return; /* killed by what another's end led to */
     if (c->sending.has_failed) {
         if (output_is_broken(&s->output)) {
-            log_warning("client %s closed: no memory for its output", s->link.address);
+            log_warning("client %s closed: out of memory for its output", s->link.address);
         }
         stream_kill(s);
         return;

@@ -30,9 +30,9 @@ bool net_resolve(const char *text, struct net_address *out)
 enum err net_connect(struct net *n, const struct protocol *p, void *arg,
                      const struct net_address *address, bool is_tls, struct error *e)
 {
-    if (is_tls && n->tls == NULL) return error_set(e, ERR_IO, "TLS is not set up here");
+    if (is_tls && n->tls == NULL) return error_set(e, ERR_IO, "TLS is not configured here");
     int fd = socket(address->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
+    if (fd < 0) return error_set(e, ERR_IO, "cannot create a socket: %s", strerror(errno));
     socket_tune(n, fd);
     if (connect(fd, (const struct sockaddr *)&address->at, address->len) != 0 &&
         errno != EINPROGRESS) {
@@ -49,7 +49,7 @@ enum err net_connect(struct net *n, const struct protocol *p, void *arg,
     if (is_tls) {
         c->stream.link.is_tls = true;
         c->tls = tls_new_outgoing(n->tls, fd);
-        if (c->tls == NULL) die("no memory for a TLS connection");
+        if (c->tls == NULL) die("out of memory for a TLS connection");
         n->options.tls->connections++;
     }
     conn_begin(c);

@@ -54,7 +54,7 @@ void handshake_new(struct net *n, const struct listener *l, const struct link *l
     made->is_tls = true;
     c->begun_us = clock_mono_us();
     c->tls = tls_new(n->tls, link->fd, l->protocol->alpn);
-    if (c->tls == NULL) die("no memory for a TLS connection");
+    if (c->tls == NULL) die("out of memory for a TLS connection");
     ev_io_start(n->loop, &c->read_io);
 }
 
@@ -89,7 +89,7 @@ static void handshake_step(struct conn *c)
     case TLS_STEP_FAILED: break;
     }
     n->options.counts->handshakes_failed++;
-    log_verbose("client %s closed: its TLS handshake failed: %s", c->stream.link.address,
+    log_verbose("client %s closed: TLS handshake failed: %s", c->stream.link.address,
                 tls_error(c->tls));
     stream_kill(&c->stream);
 }
@@ -122,7 +122,7 @@ void handshakes_check(struct net *n)
         struct conn *c = n->handshakes.next;
         if (now_us - c->begun_us < HANDSHAKE_US) return;
         n->options.counts->handshakes_timed_out++;
-        log_verbose("client %s closed: its TLS handshake took too long", c->stream.link.address);
+        log_verbose("client %s closed: TLS handshake timed out", c->stream.link.address);
         stream_kill(&c->stream);
     }
 }
@@ -137,7 +137,7 @@ bool handshakes_cut(struct net *n)
     for (struct conn *c = n->handshakes.next; c != &n->handshakes; c = c->next) {
         if (c->is_readable) continue;
         n->options.counts->handshakes_cut++;
-        log_verbose("client %s closed: its TLS handshake is the oldest, and others want to come",
+        log_verbose("client %s closed: its TLS handshake is the oldest, and others are waiting",
                     c->stream.link.address);
         stream_kill(&c->stream);
         return true;

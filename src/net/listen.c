@@ -116,7 +116,7 @@ static void take_connection(const struct listener *l, int fd, const union addres
         return;
     }
     if (!l->is_tls && n->options.is_protected && !link.is_local) {
-        refuse(n, fd, l->protocol->denied, "protected-mode, and it is from another machine");
+        refuse(n, fd, l->protocol->denied, "protected-mode, and it comes from another machine");
         return;
     }
     if (!peer_is_counted(n, &link, peer)) {
@@ -169,7 +169,7 @@ static enum err listen_on(struct net *n, const struct net_listen *l, const struc
 {
     int on = 1;
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
+    if (fd < 0) return error_set(e, ERR_IO, "cannot create a socket: %s", strerror(errno));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (ai->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, n->options.backlog) != 0) {
@@ -235,9 +235,7 @@ enum err net_listen(struct net *n, const struct net_listen *l, uint16_t *port, s
         return error_set(e, ERR_IO, "no address to listen on");
     }
     if (l->unix_path[0] != '\0') return unix_socket_open(n, l, e);
-    if (!is_tcp)
-        return error_set(e, ERR_IO,
-                         "port and tls-port are 0 and there is no unixsocket to listen on");
+    if (!is_tcp) return error_set(e, ERR_IO, "port and tls-port are 0, and no unixsocket is set");
     return OK;
 }
 

@@ -218,7 +218,7 @@ struct net *net_new(void)
 {
     struct net *n = mem_new(sizeof *n);
     n->loop = ev_loop_new(EVFLAG_AUTO);
-    if (n->loop == NULL) die("cannot make an event loop");
+    if (n->loop == NULL) die("cannot create an event loop");
     n->run.last = &n->run.first;
     n->costly.last = &n->costly.first;
     n->late_last = &n->late_first;
@@ -246,7 +246,8 @@ void net_open(struct net *n, const struct net_options *options)
     n->is_open = true;
     if (options->io_threads > 1) {
         n->io = io_threads_new(options->io_threads);
-        if (n->io == NULL) log_warning("no threads for io-threads: the loop goes on without them");
+        if (n->io == NULL)
+            log_warning("cannot start threads for io-threads: continuing without them");
     }
     ev_prepare_init(&n->prepare, on_prepare);
     n->prepare.data = n;

@@ -89,7 +89,7 @@ static void breaks(struct tls *t, int code)
     int number = errno;
     t->is_broken = true;
     if (code == SSL_ERROR_SYSCALL && ERR_peek_error() == 0) {
-        const char *text = number != 0 ? strerror(number) : "the peer has gone";
+        const char *text = number != 0 ? strerror(number) : "the peer has disconnected";
         size_t len = strlen(text);
         if (len >= sizeof t->error) len = sizeof t->error - 1;
         memcpy(t->error, text, len);

@@ -41,7 +41,7 @@ static enum err refuse_file(struct error *e, const char *setting, const char *pa
     size_t len = strlen(path);
     bool is_long = len > SHOWN_BYTES;
     tls_reason(why);
-    return error_set(e, ERR_IO, "%s %s%s cannot be taken: %s", setting, is_long ? "..." : "",
+    return error_set(e, ERR_IO, "cannot load %s %s%s: %s", setting, is_long ? "..." : "",
                      is_long ? path + len - SHOWN_BYTES : path, why);
 }
 
@@ -49,7 +49,7 @@ static enum err refuse_text(struct error *e, const char *setting, const char *wh
 {
     char why[TLS_REASON_BYTES];
     tls_reason(why);
-    return error_set(e, ERR_SYNTAX, "%s is not understood: %s; %s", setting, why, what);
+    return error_set(e, ERR_SYNTAX, "invalid value of %s: %s; %s", setting, why, what);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -90,10 +90,10 @@ static enum err take_key(SSL_CTX *ctx, const struct tls_options *o, struct error
     bool is_other = is_mismatch(ERR_peek_error());
     enum err r = refuse_file(e, "tls-key-file", o->key_file);
     if (is_other) {
-        error_add(e, "; it is not the key of tls-cert-file");
+        error_add(e, "; it does not belong to tls-cert-file");
     } else if (password.was_asked) {
         error_add(e, password.text[0] != '\0' ? "; tls-key-file-pass is wrong"
-                                              : "; it has a password: tls-key-file-pass");
+                                              : "; it has a password, set tls-key-file-pass");
     }
     return r;
 }
@@ -114,14 +114,14 @@ static enum err take_authorities(SSL_CTX *ctx, const struct tls_options *o, stru
     bool has_dir = o->ca_dir[0] != '\0';
     if (!has_file && !has_dir && o->auth != TLS_AUTH_NO) {
         return error_set(e, ERR_SYNTAX,
-                         "tls-auth-clients asks for certificates of clients: tls-ca-cert-file or "
-                         "tls-ca-cert-dir must say who signs them; or set tls-auth-clients no");
+                         "tls-auth-clients requires certificates of clients: set tls-ca-cert-file "
+                         "or tls-ca-cert-dir, or tls-auth-clients no");
     }
     if (has_file && SSL_CTX_load_verify_file(ctx, o->ca_file) != 1) {
         return refuse_file(e, "tls-ca-cert-file", o->ca_file);
     }
     if (has_dir && !file_exists(o->ca_dir)) {
-        return error_set(e, ERR_IO, "tls-ca-cert-dir %.*s: there is no such directory", SHOWN_BYTES,
+        return error_set(e, ERR_IO, "tls-ca-cert-dir %.*s: no such directory", SHOWN_BYTES,
                          o->ca_dir);
     }
     if (has_dir && SSL_CTX_load_verify_dir(ctx, o->ca_dir) != 1) {
@@ -173,10 +173,11 @@ static enum err take_protocols(SSL_CTX *ctx, const char *text, struct error *e)
 static enum err take_ciphers(SSL_CTX *ctx, const struct tls_options *o, struct error *e)
 {
     if (o->ciphers[0] != '\0' && SSL_CTX_set_cipher_list(ctx, o->ciphers) != 1) {
-        return refuse_text(e, "tls-ciphers", "`openssl ciphers` shows what may stand there");
+        return refuse_text(e, "tls-ciphers", "`openssl ciphers` lists the valid names");
     }
     if (o->ciphersuites[0] != '\0' && SSL_CTX_set_ciphersuites(ctx, o->ciphersuites) != 1) {
-        return refuse_text(e, "tls-ciphersuites", "`openssl ciphers -s -tls1_3` shows their names");
+        return refuse_text(e, "tls-ciphersuites",
+                           "`openssl ciphers -s -tls1_3` lists the valid names");
     }
     return OK;
 }
@@ -255,7 +256,7 @@ enum err tls_context_new(const struct tls_options *o, struct tls_context **out, 
     struct tls_context *c = mem_new(sizeof *c);
     c->user = o->user;
     c->ctx = SSL_CTX_new(TLS_method());
-    if (c->ctx == NULL) die("the TLS library does not start");
+    if (c->ctx == NULL) die("cannot initialize the TLS library");
     set_modes(c->ctx, o);
     enum err r = take_protocols(c->ctx, o->protocols, e);
     if (r == OK) r = take_ciphers(c->ctx, o, e);
@@ -290,7 +291,7 @@ int64_t tls_context_ca_end_s(const struct tls_context *c)
 
 const char *tls_context_oddity(const struct tls_context *c, int64_t now_s)
 {
-    if (now_s >= c->end_s) return "has ended: clients will refuse it";
-    if (now_s < c->begin_s) return "has not begun: clients will refuse it";
+    if (now_s >= c->end_s) return "has expired: clients will reject it";
+    if (now_s < c->begin_s) return "is not valid yet: clients will reject it";
     return NULL;
 }

@@ -31,21 +31,23 @@ static enum err remove_stale(const char *path, const struct sockaddr_un *address
     enum file_kind kind = file_kind_of(path, NULL);
     if (kind == FILE_KIND_NONE) return OK;
     if (kind != FILE_KIND_SOCKET) {
-        return error_set(e, ERR_IO, "cannot listen on %s: a file that is no socket is there", path);
+        return error_set(e, ERR_IO, "cannot listen on %s: the file exists and is not a socket",
+                         path);
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
+    if (fd < 0) return error_set(e, ERR_IO, "cannot create a socket: %s", strerror(errno));
     int rc = connect(fd, (const struct sockaddr *)address, sizeof *address);
     int code = errno;
     close(fd);
     /* EAGAIN: a server listens there, and its backlog is full. */
     if (rc == 0 || code == EAGAIN) {
-        return error_set(e, ERR_LOCKED, "cannot listen on %s: another server listens there", path);
+        return error_set(e, ERR_LOCKED, "cannot listen on %s: another server is listening there",
+                         path);
     }
     if (code != ECONNREFUSED) {
         return error_set(e, ERR_IO, "cannot listen on %s: %s", path, strerror(code));
     }
-    log_notice("the socket %s that a server left behind is replaced", path);
+    log_notice("replacing the stale socket %s", path);
     return file_remove(path, e);
 }
 
@@ -60,7 +62,7 @@ enum err unix_socket_open(struct net *n, const struct net_listen *l, struct erro
     if (r == OK) r = remove_stale(path, &address, e);
     if (r != OK) return r;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
+    if (fd < 0) return error_set(e, ERR_IO, "cannot create a socket: %s", strerror(errno));
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         r = error_set(e, ERR_IO, "cannot listen on %s: %s", path, strerror(errno));
         close(fd);

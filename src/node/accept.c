@@ -105,7 +105,7 @@ static enum node_accepted pass(struct node *n, const struct node_offer *o, struc
                                    slice_of(c->link->channel, LINK_CHANNEL_BYTES), argv[3]};
     struct slice words[LINK_WORDS];
     if (!proof_is(n, proved, 5, argv[2]) || !split(argv[3], words)) {
-        refuse(w, ERR_NOAUTH, "this node does not know the secret of this engine");
+        refuse(w, ERR_NOAUTH, "this node does not have the secret of this engine");
         return NODE_ANSWERED;
     }
     become(n, c, words);
@@ -119,9 +119,9 @@ enum node_accepted node_accept(struct node *n, struct node_offer **offer, struct
     enum node_accepted r = NODE_ANSWERED;
     struct node_offer *o = *offer;
     if (!n->leads) {
-        refuse(w, ERR_TRYAGAIN, "this node does not lead");
+        refuse(w, ERR_TRYAGAIN, "this node is not the leader");
     } else if (n->is_tls && !c->link->is_tls) {
-        refuse(w, ERR_NOAUTH, "nodes connect under TLS here: set tls-cluster at that node too");
+        refuse(w, ERR_NOAUTH, "nodes connect with TLS here: set tls-cluster on that node too");
     } else if (argc == 3 && slice_is_word(argv[1], "BEGIN")) {
         begin(n, offer, c, argv[2], w);
     } else if (argc == 4 && slice_is_word(argv[1], "PASS") && o != NULL) {

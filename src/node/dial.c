@@ -71,13 +71,13 @@ static void dial_run(struct stream *s)
     struct node_dial *d = s->session;
     char refusal[128];
     if (d->answer_bytes > 0 && d->answer[0] == '-') {
-        snprintf(refusal, sizeof refusal, "it refuses: %.*s",
+        snprintf(refusal, sizeof refusal, "it replied: %.*s",
                  (int)(d->answer_bytes < 100 ? d->answer_bytes - 1 : 100),
                  (const char *)d->answer + 1);
         refusal[strcspn(refusal, "\r\n")] = '\0';
         over(d, refusal);
     } else {
-        over(d, d->answer_bytes > 0 ? "another server answers there" : "it hangs up");
+        over(d, d->answer_bytes > 0 ? "another server responds there" : "it closes the connection");
     }
     if (s->state == STREAM_OPEN) stream_kill(s);
 }
@@ -92,7 +92,7 @@ static int64_t dial_check(struct stream *s, int64_t now_ms)
     struct node_dial *d = s->session;
     if (d->begun_ms == 0) d->begun_ms = now_ms;
     if (now_ms - d->begun_ms < SILENCE_MS) return d->begun_ms + SILENCE_MS - now_ms;
-    over(d, "it does not answer");
+    over(d, "it does not respond");
     stream_kill(s);
     return 0;
 }
@@ -106,7 +106,7 @@ static const struct output_limit *dial_output_limit(const struct stream *s)
 
 static void dial_end(struct stream *s)
 {
-    over(s->session, "it cannot be reached, or hangs up");
+    over(s->session, "it is unreachable, or closes the connection");
 }
 
 static bool dial_forget(struct stream *s, size_t *work)

@@ -120,7 +120,7 @@ static void hand(struct node_link *l, struct slice answer)
     stream_channel(l->stream, channel);
     if (!is_whole ||
         !proof_is(l->node, proved, 4, slice_of(answer.data + PROOF_NONCE_CHARS + 1, PROOF_CHARS))) {
-        static const char why[] = "it does not know the secret of this engine";
+        static const char why[] = "it does not have the secret of this engine";
         fail(l, why, sizeof why - 1);
         return;
     }
@@ -198,7 +198,7 @@ static int64_t up_check(struct stream *s, int64_t now_ms)
     if (l->begun_ms == 0) l->begun_ms = now_ms;
     if (l->state >= LINK_READY) return 0;
     if (now_ms - l->begun_ms < SILENCE_MS) return l->begun_ms + SILENCE_MS - now_ms;
-    static const char why[] = "it does not answer";
+    static const char why[] = "it does not respond";
     fail(l, why, sizeof why - 1);
     stream_kill(s);
     return 0;

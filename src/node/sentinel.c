@@ -152,8 +152,8 @@ const struct protocol sentinel_protocol = {
     .name = "sentinel",
     .full = "-ERR max number of clients reached\r\n",
     .denied =
-        "-DENIED protected mode: without a password for the default user only this machine is "
-        "served.\r\n",
+        "-DENIED protected mode: without a password for the default user, only connections from "
+        "this machine are accepted.\r\n",
     .begin = session_begin,
     .wants_input = session_wants_input,
     .room = session_room,

@@ -159,7 +159,7 @@ static void run_client(struct sentinel_call *c)
         resp_text(&c->w, slice_of(line, (size_t)n));
     } else {
         refuse(c, ERR_SYNTAX,
-               "on this port CLIENT has ID, GETNAME, SETNAME, SETINFO, INFO and LIST");
+               "CLIENT on this port supports ID, GETNAME, SETNAME, SETINFO, INFO and LIST");
     }
 }
 
@@ -315,7 +315,7 @@ static void check_quorum(struct sentinel_call *c)
     }
     if (node_leader_address(n)[0] == '\0' || n->known.cause[0] != '\0') {
         bool is_known = n->known.cause[0] != '\0';
-        snprintf(line, sizeof line, "NOQUORUM no node leads%s%s", is_known ? ": " : "",
+        snprintf(line, sizeof line, "NOQUORUM there is no leader%s%s", is_known ? ": " : "",
                  n->known.cause);
         resp_error_line(&c->w, line);
         return;
@@ -345,7 +345,7 @@ static void run_sentinel(struct sentinel_call *c)
         resp_bulk_str(&c->w, c->facts->node->known.name);
     } else {
         refuse(c, ERR_SYNTAX,
-               "SENTINEL has MASTERS, MASTER name, REPLICAS name, SENTINELS name, "
+               "SENTINEL supports MASTERS, MASTER name, REPLICAS name, SENTINELS name, "
                "GET-MASTER-ADDR-BY-NAME name, CKQUORUM name and MYID");
     }
 }
@@ -408,7 +408,7 @@ static void listen_to(struct sentinel_call *c, bool is_pattern)
         struct slice name = c->argv[i];
         bool is_text = memchr(name.data, '\0', name.len) == NULL;
         if (!is_text || b->len + name.len >= LISTENED_BYTES_MAX) {
-            refuse(c, ERR_LIMIT, "too many channels, or a name that is none");
+            refuse(c, ERR_LIMIT, "too many channels, or an invalid name");
             continue;
         }
         if (find(b, name) == NULL) {
@@ -525,7 +525,7 @@ void sentinel_run(struct sentinel_call *c)
         }
         return;
     }
-    snprintf(line, sizeof line, "unknown command '%.*s': this is the port of Sentinel",
+    snprintf(line, sizeof line, "unknown command '%.*s': this port speaks the Sentinel protocol",
              (int)(c->argv[0].len < 64 ? c->argv[0].len : 64), (const char *)c->argv[0].data);
     refuse(c, ERR_SYNTAX, line);
 }

@@ -23,7 +23,7 @@ static enum err data_check(struct check *k, const char *store, struct error *e)
     if (file_exists(store)) {
         r = check_pages(k, store, "tupled.db", e);
     } else {
-        check_say(k, CHECK_DAMAGE, "pages", "tupled.db", "it is missing, but its journal is there");
+        check_say(k, CHECK_DAMAGE, "pages", "tupled.db", "it is missing, but its journal exists");
     }
     if (r == OK) r = check_journal(k, e);
     if (r == OK && !k->files_only && file_exists(store)) r = check_contents(k, e);
@@ -41,8 +41,7 @@ static enum err data_lock(const struct check *k, int *fd, struct error *e)
     if (file_exists((char *)path.data)) r = file_lock((char *)path.data, fd, e);
     buf_fini(&path);
     if (r != ERR_LOCKED) return r;
-    return error_set(e, ERR_LOCKED,
-                     "a server has %s open: stop it first, or let it look itself: tupledctl verify",
+    return error_set(e, ERR_LOCKED, "a server has %s open: stop it first, or use tupledctl verify",
                      k->dir);
 }
 
@@ -61,8 +60,7 @@ enum err check_run(struct check *k, struct error *e)
         r = check_archive(k, e);
     } else if (r == OK && !is_data) {
         r = error_set(e, ERR_SYNTAX,
-                      "%s is no data directory, which has a tupled.db, and no archive, which has a "
-                      "manifest",
+                      "%s is neither a data directory (no tupled.db) nor an archive (no manifest)",
                       k->dir);
     } else if (r == OK) {
         r = data_lock(k, &fd, e);

@@ -44,7 +44,7 @@ static enum err file_check(struct archive_check *a, uint64_t bytes, uint64_t sum
         check_say(a->k, CHECK_DAMAGE, PART, name_of(a), "it has %llu bytes, not %llu",
                   (unsigned long long)real_bytes, (unsigned long long)bytes);
     } else if (r == OK && real_sum != sum) {
-        check_say(a->k, CHECK_DAMAGE, PART, name_of(a), "its checksum is wrong");
+        check_say(a->k, CHECK_DAMAGE, PART, name_of(a), "checksum mismatch");
     }
     a->done += bytes;
     check_progress(a->k, PART, a->done, a->total);
@@ -119,8 +119,8 @@ static void gaps_check(struct archive_check *a)
         buf_clear(&a->path, SIZE_MAX);
         manifest_segment_path(&a->path, a->k->dir, s);
         check_say(a->k, CHECK_DAMAGE, PART, name_of(a),
-                  "a gap before it: it begins after version %llu, the segment before it ends at "
-                  "%llu",
+                  "there is a gap: it begins after version %llu, but the segment before it ends "
+                  "at %llu",
                   (unsigned long long)s->before, (unsigned long long)before->last);
     }
 }

@@ -147,7 +147,7 @@ static void spread_check(struct contents *c, const struct store_row *row,
     arena_fini(&f.arena);
     buf_fini(&f.numbers);
     if (f.elements != h->count) {
-        contents_say(c, PART, row->key, "it says that it has %llu elements, but has %llu",
+        contents_say(c, PART, row->key, "recorded are %llu elements, but it has %llu",
                      (unsigned long long)h->count, (unsigned long long)f.elements);
     }
     if (f.unreadable > 0) {
@@ -156,19 +156,19 @@ static void spread_check(struct contents *c, const struct store_row *row,
     }
     bool has_scores = h->kind == COLLECTION_ZSET;
     if (f.scores != (has_scores ? f.elements : 0) || (has_scores && f.unpaired > 0)) {
-        contents_say(c, PART, row->key, "its members and its scores do not belong together");
+        contents_say(c, PART, row->key, "its members and its scores do not match");
     }
     if (f.expiries != h->expiring) {
-        contents_say(c, PART, row->key, "it says that %llu fields expire, but %llu do",
+        contents_say(c, PART, row->key, "recorded are %llu fields with an expiry, but it has %llu",
                      (unsigned long long)h->expiring, (unsigned long long)f.expiries);
     }
     if (h->kind == COLLECTION_STREAM &&
         (f.groups != h->stream.groups || f.pending != f.said_pending || f.unpaired > 0)) {
-        contents_say(c, PART, row->key, "its groups and what is pending do not belong together");
+        contents_say(c, PART, row->key, "its groups and its pending entries do not match");
     }
     struct slice tuple = slice_of(row->key.data + KEY_HEAD_BYTES, row->key.len - KEY_HEAD_BYTES);
     if (contents_get(c, row_of_owner(&c->arena, &rows, tuple), &owner) && !owner.exists) {
-        contents_say(c, PART, row->key, "its rows do not name it as their owner");
+        contents_say(c, PART, row->key, "its rows name another owner");
     }
 }
 
@@ -220,8 +220,8 @@ void check_collections_row(struct contents *c, const struct store_row *row)
     contents_range(c, slice_of(start, sizeof start), slice_of(end, sizeof end), count_one, &owners);
     if (owners == 1 || c->is_unreadable) return;
     contents_say(c, PART, row->key,
-                 owners == 0 ? "no key owns it and the rows beside it"
-                             : "several keys own it and the rows beside it");
+                 owners == 0 ? "no key owns it and its neighbours"
+                             : "several keys own it and its neighbours");
 }
 
 void check_collections_owner(struct contents *c, const struct store_row *row)
@@ -230,7 +230,7 @@ void check_collections_owner(struct contents *c, const struct store_row *row)
     struct entry entry;
     size_t head = KEY_HEAD_BYTES + INCARNATION_ID_BYTES;
     if (row->key.len <= head || row->value.len > 0) {
-        contents_say(c, PART, row->key, "it is no owner row");
+        contents_say(c, PART, row->key, "it is not an owner row");
         return;
     }
     struct slice tuple = slice_of(row->key.data + head, row->key.len - head);
@@ -239,5 +239,5 @@ void check_collections_owner(struct contents *c, const struct store_row *row)
     if (!contents_get(c, slice_of(p, KEY_HEAD_BYTES + tuple.len), &entry)) return;
     bool is_its = entry.exists && collection_head_read(entry.value, &h) && h.is_spread &&
                   memcmp(h.incarnation, row->key.data + KEY_HEAD_BYTES, INCARNATION_ID_BYTES) == 0;
-    if (!is_its) contents_say(c, PART, row->key, "the key that it names holds no such collection");
+    if (!is_its) contents_say(c, PART, row->key, "the key that it names has no such collection");
 }

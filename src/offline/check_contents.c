@@ -242,8 +242,8 @@ static enum err aside_look(struct contents *c, struct error *e)
     c->has_aside = count > 0;
     if (r != OK || count == 0) return r;
     check_say(c->k, CHECK_NOTE, "entries", "aside",
-              "%llu entries have no place, since pages are damaged: whether entries, indexes and "
-              "queues agree with each other is not looked at",
+              "%llu entries cannot be placed because pages are damaged: entries, indexes and "
+              "queues were not compared",
               (unsigned long long)count);
     return OK;
 }
@@ -284,7 +284,7 @@ static enum err refused(struct looking *x, enum err r, const struct error *e)
     bool is_known = x->outer->damaged > 0;
     if (r == OK || r == ERR_DISK_FULL || r == ERR_NOMEM) return r;
     check_say(&x->inner, is_known ? CHECK_NOTE : CHECK_DAMAGE, PART, CHECK_STORE,
-              "what is in it was not looked at, since a start would be refused: %.180s", e->text);
+              "its contents were not checked, because a server would not start: %.180s", e->text);
     return OK;
 }
 
@@ -296,9 +296,9 @@ static enum err is_whole(const struct looking *x, struct store *store, struct er
     uint64_t applied = state.applied;
     store_progress_fini(&state);
     if (applied >= x->outer->newest || x->outer->damaged > 0) return OK;
-    return error_set(
-        e, ERR_IO, "the copy was replayed up to version %llu only, of %llu: is there room for it?",
-        (unsigned long long)applied, (unsigned long long)x->outer->newest);
+    return error_set(e, ERR_IO,
+                     "the copy was replayed up to version %llu of %llu only: is the disk full?",
+                     (unsigned long long)applied, (unsigned long long)x->outer->newest);
 }
 
 static enum err copied(struct looking *x, struct check_copy *copy, uint64_t applied,
@@ -308,7 +308,7 @@ static enum err copied(struct looking *x, struct check_copy *copy, uint64_t appl
     uint64_t end = x->outer->versions_end;
     if (end > 0 && applied >= end) {
         check_say(&x->inner, CHECK_DAMAGE, "entries", "meta",
-                  "it has version %llu, but the file versions says that it was not given yet",
+                  "it has version %llu, which according to the file versions was not used yet",
                   (unsigned long long)applied);
     }
     enum err r = check_copy_segments(copy, applied, e);
@@ -370,8 +370,8 @@ static enum err scratch_make(const struct check *k, struct buf *out, struct erro
         buf_printf(out, "%s.check-" TEMPLATE, dir);
     } else if (realpath(k->scratch, place) != NULL && strcmp(place, dir) == 0) {
         return error_set(e, ERR_IO,
-                         "%s is what is looked at: nothing is written there; --scratch "
-                         "must name another directory",
+                         "%s is being checked and must not be written: --scratch must be another "
+                         "directory",
                          dir);
     } else {
         buf_printf(out, "%s/tupled-check-" TEMPLATE, k->scratch);
@@ -382,8 +382,8 @@ static enum err scratch_make(const struct check *k, struct buf *out, struct erro
     if (r == OK) return OK;
     return error_set(
         e, r,
-        "no place for a copy, which is needed to look at what is in the pages: %.100s; "
-        "--scratch names another, --files does without",
+        "no space for the copy that is needed to check the contents: %.100s; --scratch DIR sets "
+        "another directory, --files skips this check",
         why.text);
 }
 
@@ -393,7 +393,7 @@ static enum err result_of(struct looking *x, enum err r, struct error *e)
     struct check *k = x->hearing.k;
     if (r == ERR_CORRUPT) {
         check_say(k, CHECK_DAMAGE, PART, CHECK_STORE,
-                  "looking at what is in it came to no end: %.180s", e->text);
+                  "the check of the contents did not finish: %.180s", e->text);
         return OK;
     }
     if (r != OK || x->hearing.failure.code == OK) return r;

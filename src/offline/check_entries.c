@@ -57,7 +57,7 @@ static void expiry_find(struct contents *c, const struct store_row *row)
     bytes_copy(key + KEY_HEAD_BYTES + TIME_BYTES, tuple.data, tuple.len);
     struct slice wanted = slice_of(key, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
     if (!contents_get(c, wanted, &found) || found.exists) return;
-    contents_say(c, PART, row->key, "it expires at %lld, but has no row that says so",
+    contents_say(c, PART, row->key, "it expires at %lld, but has no row in the expiry index",
                  (long long)row->expiry_ms);
 }
 
@@ -87,9 +87,9 @@ static void expiry_check(struct contents *c, const struct store_row *row)
     bool of_parts = rest.data[TIME_BYTES] == OF_PART || rest.data[TIME_BYTES] == OF_PARTS;
     size_t head = TIME_BYTES + of_parts;
     if (!tuple_check(c, row, slice_of(rest.data + head, rest.len - head))) return;
-    if ((int64_t)get_u64(rest.data) < 1) contents_say(c, PART, row->key, "its time is no time");
+    if ((int64_t)get_u64(rest.data) < 1) contents_say(c, PART, row->key, "its time is invalid");
     if (row->value.len > 0 && !of_parts) {
-        contents_say(c, PART, row->key, "it has a value of %zu bytes, but nothing belongs there",
+        contents_say(c, PART, row->key, "it has a value of %zu bytes, but should have none",
                      row->value.len);
     }
 }
@@ -101,7 +101,7 @@ static void idem_check(struct contents *c, const struct store_row *row)
                    rest.len - 1 - rest.data[0] <= IDEM_ID_BYTES_MAX;
     if (!is_good) contents_say(c, PART, row->key, "it has no user and id");
     if (row->value.len < IDEM_HEAD_BYTES || (int64_t)get_u64(row->value.data) < 0) {
-        contents_say(c, PART, row->key, "its value, of %zu bytes, has no time and fingerprint",
+        contents_say(c, PART, row->key, "its value of %zu bytes has no time and fingerprint",
                      row->value.len);
     }
 }
@@ -156,7 +156,8 @@ static void catalog_check(struct contents *c, const struct store_row *row)
     } else {
         struct same_name same = {.c = c, .key = row->key, .name = d.name};
         if (d.created > c->applied) {
-            contents_say(c, PART, row->key, "it was made at version %llu, but the newest is %llu",
+            contents_say(c, PART, row->key,
+                         "it was created at version %llu, but the newest is %llu",
                          (unsigned long long)d.created, (unsigned long long)c->applied);
         }
         contents_range(c, row->key, slice_of(end, sizeof end), name_compare, &same);
@@ -175,7 +176,8 @@ static void database_check(struct contents *c, struct slice key)
     c->is_in_catalog = true; /* or it is told once */
     if (c->database < DATABASE_FIXED_MAX || c->database == DATABASE_CATALOG) return;
     if (!contents_get(c, catalog_key(c, c->database), &row) || row.exists) return;
-    contents_say(c, PART, key, "it is of database %u, which is not in the catalog", c->database);
+    contents_say(c, PART, key, "it belongs to database %u, which is not in the catalog",
+                 c->database);
 }
 
 /* ---- all of them ---- */
@@ -221,7 +223,7 @@ void contents_row(void *arg, const struct store_row *row)
         if (is_queue_space(space)) {
             check_queues_row(c, row);
         } else {
-            contents_say(c, PART, row->key, "it is in space %u, which nothing uses", space);
+            contents_say(c, PART, row->key, "it is in space %u, which is not in use", space);
         }
     }
     arena_reset(&c->arena);

@@ -45,7 +45,7 @@ static void definition_check(struct contents *c, struct slice key, const struct 
     struct error why;
     struct buf again;
     if (index_of(c, d->id) != NULL) {
-        contents_say(c, PART, key, "another index has its id %u too", d->id);
+        contents_say(c, PART, key, "its id %u is also that of another index", d->id);
     }
     if (key_check(d->prefix, &why) != OK) {
         contents_say(c, PART, key, "its prefix cannot be decoded: %.180s", why.text);
@@ -58,7 +58,7 @@ static void definition_check(struct contents *c, struct slice key, const struct 
     definition_write(d, &again);
     buf_require(&again);
     if (!slice_eq(buf_slice(&again), row)) {
-        contents_say(c, PART, key, "its definition is not as it is written");
+        contents_say(c, PART, key, "its definition is not in canonical form");
     }
     buf_fini(&again);
 }
@@ -184,8 +184,8 @@ static void row_find(struct contents *c, struct content_index *x, const struct s
         contents_say(c, PART, entry->key, "it has no row in index '%.*s'", (int)d->name.len,
                      (const char *)d->name.data);
     } else if (!is_own) {
-        contents_say(c, PART, entry->key, "its row in index '%.*s' says something else",
-                     (int)d->name.len, (const char *)d->name.data);
+        contents_say(c, PART, entry->key, "its row in index '%.*s' differs", (int)d->name.len,
+                     (const char *)d->name.data);
     } else if (row.expiry_ms != wanted->expiry_ms) {
         contents_say(c, PART, entry->key, "its row in index '%.*s' expires at %lld, it at %lld",
                      (int)d->name.len, (const char *)d->name.data, (long long)row.expiry_ms,
@@ -201,7 +201,7 @@ void check_indexes_entry(struct contents *c, const struct store_row *entry)
         struct error why;
         if (!is_due(x, entry->key)) continue;
         if (due_rows(c, x->index, entry->key, entry->value, &due, &why) != OK) {
-            contents_say(c, PART, entry->key, "it cannot be in index '%.*s': %.160s",
+            contents_say(c, PART, entry->key, "it is invalid for index '%.*s': %.160s",
                          (int)d->name.len, (const char *)d->name.data, why.text);
             continue;
         }
@@ -234,7 +234,7 @@ void check_indexes_row(struct contents *c, const struct store_row *row)
     if (x == NULL && c->has_unknown_index) return;
     enum index_kind kind = key_space(row->key) == SPACE_HASH_TEXT ? INDEX_TEXT : INDEX_VALUE;
     if (x == NULL || x->index->definition.kind != kind || !index_has_rows(x->index)) {
-        contents_say(c, PART, row->key, "it is of an index that is not there");
+        contents_say(c, PART, row->key, "it belongs to a missing index");
         return;
     }
     x->rows++;
@@ -288,10 +288,10 @@ static void owner_check(void *arg, const struct store_row *row)
     } else if (!contents_get(c, owner, &entry)) {
         return;
     } else if (!entry.exists) {
-        contents_say(c, PART, owner, "it is not there, but index '%.*s' has a row of it", len,
+        contents_say(c, PART, owner, "it does not exist, but index '%.*s' has a row of it", len,
                      name);
     } else if (due_rows(c, x, owner, entry.value, &due, &why) != OK || !has_row(&due, row->key)) {
-        contents_say(c, PART, owner, "index '%.*s' has a row of it for a value that it has not",
+        contents_say(c, PART, owner, "index '%.*s' has a row for a value that it does not have",
                      len, name);
     }
     arena_reset(&c->arena);
@@ -322,7 +322,7 @@ void check_indexes_text(struct contents *c, const struct store_row *row)
     }
     if (x == NULL && c->has_unknown_index) return;
     if (x == NULL || x->index->definition.kind != INDEX_TEXT) {
-        contents_say(c, PART, row->key, "it is of an index that is not there");
+        contents_say(c, PART, row->key, "it belongs to a missing index");
         return;
     }
     const struct definition *d = &x->index->definition;
@@ -331,7 +331,7 @@ void check_indexes_text(struct contents *c, const struct store_row *row)
         contents_say(c, PART, row->key, "%.220s", why.text);
     } else if (!slice_eq(spec.prefix, d->prefix) || spec.path_count != d->path_count ||
                spec.is_of_hashes != definition_is_of_hashes(d)) {
-        contents_say(c, PART, row->key, "it is not the index '%.*s' that is defined",
+        contents_say(c, PART, row->key, "it differs from the definition of index '%.*s'",
                      (int)d->name.len, (const char *)d->name.data);
     }
 }

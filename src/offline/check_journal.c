@@ -111,7 +111,8 @@ static void batch_check(struct journal_check *j, const uint8_t *batch, const str
     }
     j->k->transactions += count;
     if (payload.len != 0 || count != h->transactions) {
-        check_say(j->k, CHECK_DAMAGE, PART, j->place, "a batch does not hold what it says");
+        check_say(j->k, CHECK_DAMAGE, PART, j->place,
+                  "the contents of a batch differ from its header");
     }
 }
 
@@ -127,7 +128,8 @@ static void batches_walk(struct journal_check *j, const struct found *s, size_t 
         const uint8_t *batch = j->bytes.data + *offset;
         place_put(j, s, *offset);
         if (h.transactions > 0 && h.first_version <= j->last) {
-            check_say(j->k, CHECK_DAMAGE, PART, j->place, "versions go back: %llu comes after %llu",
+            check_say(j->k, CHECK_DAMAGE, PART, j->place,
+                      "versions are not ascending: %llu follows %llu",
                       (unsigned long long)h.first_version, (unsigned long long)j->last);
         }
         batch_check(j, batch, &h);
@@ -154,7 +156,7 @@ static void gap_say(struct journal_check *j, uint64_t known)
 {
     if (!j->has_last || known <= j->last) return;
     check_say(j->k, CHECK_DAMAGE, PART, j->place,
-              "what follows version %llu, up to %llu, was on disk and cannot be read",
+              "versions after %llu, up to %llu, were on disk and cannot be read",
               (unsigned long long)j->last, (unsigned long long)known);
     j->last = known;
 }
@@ -168,7 +170,7 @@ static void tail_say(struct journal_check *j, size_t offset)
     if (!batch_peek(batch, j->bytes.len - offset, &h)) return;
     if (h.transactions == 0 || h.first_version <= j->last) return;
     check_say(j->k, CHECK_NOTE, PART, j->place,
-              "a tail that was not on disk yet: it was never acknowledged, a start cuts it off");
+              "an unsynced tail, which was never acknowledged; the next start truncates it");
 }
 
 /* A file without a header of its own is a spare, prepared and not used, or used before under
@@ -210,7 +212,7 @@ static enum err segment_check(struct journal_check *j, struct found *s, struct e
     uint64_t known = s->header.version_before;
     if (j->has_last && known < j->last) {
         check_say(j->k, CHECK_DAMAGE, PART, j->place,
-                  "it says that version %llu came before it, but it was %llu",
+                  "recorded as its predecessor is version %llu, but it is %llu",
                   (unsigned long long)known, (unsigned long long)j->last);
     }
     snprintf(j->place, sizeof j->place, "%s", before);
@@ -255,12 +257,12 @@ static void versions_check(struct journal_check *j, uint64_t *end)
     *end = 0;
     if (!file_exists((char *)path.data)) {
         check_say(j->k, j->count > 0 ? CHECK_DAMAGE : CHECK_NOTE, "versions", "versions",
-                  "it is missing%s", j->count > 0 ? "" : ": so it is in a backup");
+                  "it is missing%s", j->count > 0 ? "" : ", as in a backup");
     } else if (file_read_all((char *)path.data, &text, VERSIONS_BYTES_MAX, &e) != OK) {
         check_say(j->k, CHECK_DAMAGE, "versions", "versions", "it cannot be read: %s", e.text);
     } else if (!versions_parse(buf_slice(&text), &id, end) || !database_id_read(id, j->id)) {
         check_say(j->k, CHECK_DAMAGE, "versions", "versions",
-                  "it is damaged: a wrong checksum; a start is refused");
+                  "checksum mismatch; a server will not start");
         *end = 0;
     } else {
         j->has_id = true;
@@ -289,7 +291,7 @@ enum err check_journal(struct check *k, struct error *e)
     if (r == OK) gap_say(&j, j.durable);
     if (r == OK && end > 0 && end <= given) {
         check_say(k, CHECK_DAMAGE, "versions", "versions",
-                  "it says that version %llu was not given yet, but the journal has %llu",
+                  "recorded as unused is version %llu, but the journal has %llu",
                   (unsigned long long)end, (unsigned long long)given);
     }
     buf_fini(&j.bytes);

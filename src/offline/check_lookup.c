@@ -93,8 +93,7 @@ static void unreadable(struct contents *c, const struct error *e)
 {
     if (c->is_unreadable) return;
     c->is_unreadable = true;
-    check_say(c->k, CHECK_NOTE, "entries", "kv", "not all entries can be looked up: %.200s",
-              e->text);
+    check_say(c->k, CHECK_NOTE, "entries", "kv", "cannot look up all entries: %.200s", e->text);
 }
 
 bool contents_get(struct contents *c, struct slice key, struct entry *out)

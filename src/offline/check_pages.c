@@ -106,7 +106,7 @@ static void page_check(struct paging *p, const uint8_t *page, uint64_t number)
     if (is_good || page_is_replaced(p, number)) return;
     snprintf(place, sizeof place, "%.64s at offset %llu", p->name,
              (unsigned long long)(number - 1) * PAGE_BYTES);
-    check_say(p->k, CHECK_DAMAGE, "pages", place, "page %llu has a wrong checksum",
+    check_say(p->k, CHECK_DAMAGE, "pages", place, "page %llu: checksum mismatch",
               (unsigned long long)number);
 }
 
@@ -116,13 +116,12 @@ static void length_check(struct paging *p, const uint8_t *first, uint64_t bytes)
     bool is_said = get_u32(first + HEADER_CHANGES_AT) == get_u32(first + HEADER_PAGES_FOR_AT);
     uint64_t said = get_u32(first + HEADER_PAGES_AT);
     if (bytes % PAGE_BYTES != 0) {
-        check_say(p->k, CHECK_DAMAGE, "pages", p->name, "%llu bytes are no whole number of pages",
-                  (unsigned long long)bytes);
+        check_say(p->k, CHECK_DAMAGE, "pages", p->name,
+                  "%llu bytes are not a whole number of pages", (unsigned long long)bytes);
     }
     if (is_said && p->log_pages == 0 && p->pages < said) {
-        check_say(p->k, CHECK_DAMAGE, "pages", p->name,
-                  "it is cut off: %llu pages are there, of %llu", (unsigned long long)p->pages,
-                  (unsigned long long)said);
+        check_say(p->k, CHECK_DAMAGE, "pages", p->name, "it is truncated: %llu of %llu pages",
+                  (unsigned long long)p->pages, (unsigned long long)said);
     }
 }
 
@@ -157,7 +156,7 @@ enum err check_pages(struct check *k, const char *path, const char *name, struct
     p.replaced = mem_alloc((size_t)(p.pages / 8 + 1));
     memset(p.replaced, 0, (size_t)(p.pages / 8 + 1));
     if (r == OK && p.pages == 0) {
-        check_say(k, CHECK_DAMAGE, "pages", name, "it is no database: it has %llu bytes",
+        check_say(k, CHECK_DAMAGE, "pages", name, "it is not a database: its size is %llu bytes",
                   (unsigned long long)bytes);
     }
     if (r == OK) r = log_read(&p, path, e);

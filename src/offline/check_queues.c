@@ -50,7 +50,7 @@ static void must_have(struct contents *c, const struct store_row *row,
                       const struct row_place *place, enum space space, struct slice rest)
 {
     static const char *const names[] = {[SPACE_MESSAGE] = "message",
-                                        [SPACE_READY] = "row that lets it wait",
+                                        [SPACE_READY] = "row among the waiting messages",
                                         [SPACE_STATE] = "state",
                                         [SPACE_LEASE] = "lease",
                                         [SPACE_DEAD] = "row among the dead letters"};
@@ -65,11 +65,11 @@ static void figures_row(struct contents *c, const struct store_row *row, struct 
 {
     if (name.len == 0 && c->database == IDS_DATABASE) {
         if (row->value.len == IDS_BYTES) return;
-        contents_say(c, PART, row->key, "what is added to ids has %zu bytes", row->value.len);
+        contents_say(c, PART, row->key, "the addend of ids has %zu bytes", row->value.len);
         return;
     }
     if (row->value.len != COUNTS_BYTES || name.len == 0) {
-        contents_say(c, PART, row->key, "its figures have %zu bytes, not %d", row->value.len,
+        contents_say(c, PART, row->key, "its statistics have %zu bytes, not %d", row->value.len,
                      COUNTS_BYTES);
         return;
     }
@@ -77,7 +77,7 @@ static void figures_row(struct contents *c, const struct store_row *row, struct 
     q->has_figures = true;
     counts_read(row->value, &q->counts);
     if (q->counts.incarnation > c->applied || q->counts.incarnation == INCARNATION_DEAD) {
-        contents_say(c, PART, row->key, "it began at version %llu, but the newest is %llu",
+        contents_say(c, PART, row->key, "it was created at version %llu, but the newest is %llu",
                      (unsigned long long)q->counts.incarnation, (unsigned long long)c->applied);
     }
 }
@@ -128,7 +128,7 @@ static void message_row_check(struct contents *c, struct content_queue *q,
     if (!q->has_figures) return;
     alive.incarnation = q->counts.incarnation;
     if (other_row(c, &alive, SPACE_MESSAGE, id, &other) && other.exists) {
-        contents_say(c, PART, row->key, "the message is a dead letter, and not dead");
+        contents_say(c, PART, row->key, "the message is among the dead letters, but is not one");
     }
 }
 
@@ -150,7 +150,7 @@ static void ready_row_check(struct contents *c, struct content_queue *q,
     attempts_check(c, row);
     must_have(c, row, place, SPACE_MESSAGE, id);
     if (other_row(c, place, SPACE_STATE, id, &other) && other.exists) {
-        contents_say(c, PART, row->key, "the message waits, and is leased");
+        contents_say(c, PART, row->key, "the message is both waiting and leased");
     }
 }
 
@@ -170,8 +170,8 @@ static void state_row_check(struct contents *c, struct content_queue *q,
         return;
     }
     if (s.kind != (is_dead ? STATE_DEAD : STATE_LEASED) || s.version > c->applied) {
-        contents_say(c, PART, row->key, "a state of kind %d and version %llu cannot be here",
-                     (int)s.kind, (unsigned long long)s.version);
+        contents_say(c, PART, row->key, "unexpected state of kind %d and version %llu", (int)s.kind,
+                     (unsigned long long)s.version);
         return;
     }
     struct slot slot = slot_of(s.time_ms, &message);
@@ -196,7 +196,7 @@ static void timed_row_check(struct contents *c, struct content_queue *q,
         contents_say(c, PART, row->key, "it has no state");
     } else if (state_read(other.value, &s, &ignored) == OK &&
                s.time_ms != (int64_t)get_u64(rest.data)) {
-        contents_say(c, PART, row->key, "its time is %llu, but its state says %lld",
+        contents_say(c, PART, row->key, "its time is %llu, but that in its state is %lld",
                      (unsigned long long)get_u64(rest.data), (long long)s.time_ms);
     }
 }
@@ -221,7 +221,7 @@ static bool incarnation_is_good(struct contents *c, const struct content_queue *
     if (space == SPACE_DEAD || !q->has_figures) return true;
     if (place->incarnation == q->counts.incarnation) return true;
     if (may_be_dead && place->incarnation == INCARNATION_DEAD) return true;
-    contents_say(c, PART, row->key, "it is of incarnation %llu, but the queue has %llu",
+    contents_say(c, PART, row->key, "it belongs to incarnation %llu of the queue, but that is %llu",
                  (unsigned long long)place->incarnation, (unsigned long long)q->counts.incarnation);
     return false;
 }
@@ -260,7 +260,7 @@ static void figure_check(struct contents *c, const struct content_queue *q, cons
                          uint64_t is, uint64_t said)
 {
     if (is == said) return;
-    contents_say(c, PART, q->key, "its figures say %llu %s, but there are %llu",
+    contents_say(c, PART, q->key, "recorded are %llu %s, but there are %llu",
                  (unsigned long long)said, what, (unsigned long long)is);
 }
 
@@ -297,7 +297,7 @@ static void message_find(void *arg, const struct store_row *row)
     if (!row_split(row->key, &place, &id) || id.len != ID_BYTES) return;
     bool waits = w->count > 0 && bsearch(id.data, w->ids, w->count, sizeof *w->ids, by_id) != NULL;
     if (!waits && other_row(c, &place, SPACE_STATE, id, &state) && !state.exists) {
-        contents_say(c, PART, row->key, "the message neither waits nor is it leased");
+        contents_say(c, PART, row->key, "the message is neither waiting nor leased");
     }
     arena_reset(&c->arena);
 }
@@ -317,7 +317,7 @@ static void messages_end(struct contents *c, const struct content_queue *q)
         char text[ID_CHARS];
         if (by_id(&w.ids[i - 1], &w.ids[i]) != 0) continue;
         id_format(&w.ids[i], text);
-        contents_say(c, PART, q->key, "message %.*s waits twice", ID_CHARS, text);
+        contents_say(c, PART, q->key, "message %.*s is waiting twice", ID_CHARS, text);
     }
     contents_range(c, row_key(&c->own, &place, SPACE_MESSAGE, none),
                    row_key_end(&c->own, &place, SPACE_MESSAGE), message_find, &w);
@@ -328,13 +328,13 @@ static void queue_end(struct contents *c, const struct content_queue *q)
 {
     const struct counts *said = &q->counts;
     if (!q->has_figures) {
-        contents_say(c, PART, q->key, "a row of queue '%.*s', which has no figures",
+        contents_say(c, PART, q->key, "a row of queue '%.*s', which has no statistics",
                      (int)q->name.len, (const char *)q->name.data);
         return;
     }
-    figure_check(c, q, "that are ready", q->ready, said->ready);
-    figure_check(c, q, "that are delayed", q->delayed, said->delayed);
-    figure_check(c, q, "that are leased", q->leased, said->leased);
+    figure_check(c, q, "ready messages", q->ready, said->ready);
+    figure_check(c, q, "delayed messages", q->delayed, said->delayed);
+    figure_check(c, q, "leased messages", q->leased, said->leased);
     figure_check(c, q, "leases", q->leases, said->leased);
     figure_check(c, q, "dead letters", q->dead, said->dead);
     figure_check(c, q, "messages of dead letters", q->dead_messages, said->dead);

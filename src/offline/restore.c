@@ -56,7 +56,7 @@ static enum err choose_timeline(struct restoring *x, struct error *e)
     struct restore *k = x->k;
     const struct manifest *m = &x->manifest;
     if (m->timeline_count == 0) {
-        return error_set(e, ERR_SYNTAX, "%s is no archive: it has no file `manifest`", k->from);
+        return error_set(e, ERR_SYNTAX, "%s is not an archive: it has no file `manifest`", k->from);
     }
     k->timeline_from = k->timeline;
     if (k->timeline_from == 0 && k->has_version) {
@@ -78,12 +78,12 @@ static enum err refuse_early(const struct restoring *x, struct error *e)
     }
     if (oldest == NULL) {
         return error_set(e, ERR_SYNTAX,
-                         "%s has no base backup yet, and its segments do not go back to the first "
-                         "commit: KV.ARCHIVE BASE makes one",
+                         "%s has no base backup, and its segments do not reach back to the first "
+                         "commit; KV.ARCHIVE BASE makes a base backup",
                          x->k->from);
     }
     return error_set(e, ERR_SYNTAX,
-                     "%s does not go back that far: the oldest that it has is version %016llx0000",
+                     "%s does not reach back that far; its oldest version is %016llx0000",
                      x->k->from, (unsigned long long)oldest->version);
 }
 
@@ -98,13 +98,14 @@ static enum err make_plan(struct restoring *x, struct error *e)
     if (p->base == NULL && p->steps[0].segment->before != 0) return refuse_early(x, e);
     if (p->missing_timeline != 0) {
         return error_set(e, ERR_CORRUPT,
-                         "%s: segment %llu of timeline %u is missing, but later ones are there; up "
-                         "to version %016llx0000 all is there: restore with --version %016llx0000",
+                         "%s: segment %llu of timeline %u is missing, but there are later ones; "
+                         "everything up to version %016llx0000 is available: restore with "
+                         "--version %016llx0000",
                          k->from, (unsigned long long)p->missing, p->missing_timeline,
                          (unsigned long long)p->version, (unsigned long long)p->version);
     }
     if (k->has_version && p->version < k->version) {
-        return error_set(e, ERR_SYNTAX, "%s ends at version %016llx0000: %016llx0000 is not in it",
+        return error_set(e, ERR_SYNTAX, "%s ends at version %016llx0000, before %016llx0000",
                          k->from, (unsigned long long)p->version, (unsigned long long)k->version);
     }
     x->base_bytes = p->base != NULL ? p->base->bytes : 0;
@@ -145,7 +146,7 @@ static enum err check_place(const struct restoring *x, struct error *e)
     if (!file_exists(x->k->to)) return OK;
     enum err r = dir_list(x->k->to, content_add, &d, e);
     if (r != OK || d.count == 0) return r;
-    return error_set(e, ERR_SYNTAX, "%s is not empty: a restore makes a new directory", x->k->to);
+    return error_set(e, ERR_SYNTAX, "%s is not empty: a restore needs a new directory", x->k->to);
 }
 
 /* What a restore that was killed left there is removed. */
@@ -173,7 +174,7 @@ static enum err copy_base(struct restoring *x, struct error *e)
     enum err r = file_exists(path) ? archive_sum(path, NULL, &bytes, &sum, e)
                                    : error_set(e, ERR_CORRUPT, "%s is missing", path);
     if (r == OK && (bytes != b->bytes || sum != b->sum)) {
-        r = error_set(e, ERR_CORRUPT, "%s is damaged: its checksum is wrong", path);
+        r = error_set(e, ERR_CORRUPT, "%s is damaged: checksum mismatch", path);
     }
     if (r == OK) r = file_open(&in, path, FILE_READ, e);
     if (r == OK) r = file_open(&out, (const char *)x->store.data, FILE_WRITE_NEW, e);
@@ -244,7 +245,7 @@ static enum err replay(struct restoring *x, struct lineage *lineage, struct erro
     lineage_format(sqlite_lineage(store), &own);
     buf_require(&own);
     text = buf_slice(&own);
-    if (!lineage_read(text, lineage)) die("a lineage cannot be read");
+    if (!lineage_read(text, lineage)) die("cannot read a lineage");
     buf_fini(&own);
     r = pipeline_open(&options, archive_journal_new(&x->replay), store, &b, e);
     return r == OK ? backend_close(b, e) : r;

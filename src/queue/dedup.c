@@ -27,7 +27,7 @@ enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct err
      * twice until the tick removes that row. */
     if (qs->dedup.count + view_keys(v, SPACE_DEDUP) >= qs->options.dedup_entries_max) {
         return error_set(e, ERR_TRYAGAIN,
-                         "dedup-max-entries (%llu) dedup ids are kept; nothing was done",
+                         "%llu dedup ids are remembered (dedup-max-entries); nothing was changed",
                          (unsigned long long)qs->options.dedup_entries_max);
     }
     uint8_t *time = arena_alloc(v->arena, 8);

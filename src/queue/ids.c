@@ -38,7 +38,7 @@ enum err ids_pass(struct queues *qs, struct view *v, const struct message_id *id
     uint64_t ahead = 0;
     uint64_t version = get_u64(id->bytes);
     if (version >= ID_VERSION_MAX) {
-        return error_set(e, ERR_SYNTAX, "no server gives an id as large as that");
+        return error_set(e, ERR_SYNTAX, "no server returns an id that large");
     }
     enum err r = ids_ahead(qs, v, &ahead, e);
     if (r != OK || version < v->version + ahead) return r;

@@ -20,8 +20,8 @@ enum err queue_check_size(const struct view *v, const struct message *m, struct 
     uint64_t bytes = m->value.len * (m->undelivered_count + 1) + m->undelivered_bytes;
     if (bytes <= limits->txn_bytes_max / 2) return OK;
     return error_set(e, ERR_LIMIT,
-                     "the value, as a dead letter and for %zu UNDELIVERED keys, is larger than "
-                     "half of max-transaction-size (%llu)",
+                     "the value, as a dead letter and for %zu UNDELIVERED keys, exceeds half of "
+                     "max-transaction-size (%llu)",
                      m->undelivered_count, (unsigned long long)limits->txn_bytes_max);
 }
 

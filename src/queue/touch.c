@@ -108,7 +108,7 @@ static enum err get_message(struct touch *t, struct slice key, const struct mess
     if (r != OK) return r;
     if (entry.exists) return message_read(entry.value, m, e);
     id_format(id, text);
-    return error_set(e, ERR_CORRUPT, "message %.*s is not there", ID_CHARS, text);
+    return error_set(e, ERR_CORRUPT, "message %.*s does not exist", ID_CHARS, text);
 }
 
 enum err touch_get_message(struct touch *t, const struct message_id *id, struct message *m,
@@ -181,7 +181,7 @@ static enum err sweep_one(struct touch *t, const struct slot *lease, struct erro
     if (r == OK) r = state_read(entry.value, &s, e);
     if (r != OK) return r;
     struct failure f = {
-        .base_ms = s.time_ms, .delay_ms = -1, .error = slice_str("the lease ended")};
+        .base_ms = s.time_ms, .delay_ms = -1, .error = slice_str("the lease has ended")};
     t->counts.expired++;
     return touch_fail(t, &id, &s, &f, e);
 }

@@ -86,7 +86,7 @@ enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
         return r;
     }
     uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
-    if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     memcpy(copy, rq->scratch->data, rq->scratch->len);
     *value = slice_of(copy, rq->scratch->len);
     return OK;
@@ -121,7 +121,7 @@ bool arg_is_terse(const struct request *rq)
 enum err arg_pattern(struct request *rq, struct slice arg)
 {
     if (arg.len <= GLOB_BYTES_MAX) return OK;
-    return error_set(&rq->error, ERR_LIMIT, "the pattern has %zu bytes; %d are allowed", arg.len,
+    return error_set(&rq->error, ERR_LIMIT, "the pattern has %zu bytes; the maximum is %d", arg.len,
                      GLOB_BYTES_MAX);
 }
 
@@ -145,7 +145,7 @@ enum err arg_unexpected(struct request *rq, size_t at)
         }
         if (slice_is_word(word, upper)) {
             return error_set(&rq->error, ERR_SYNTAX,
-                             "syntax error: '%.*s' is given twice or contradicts an earlier option",
+                             "syntax error: '%.*s' is a duplicate or contradicts an earlier option",
                              shown(word), (const char *)word.data);
         }
     }
@@ -196,7 +196,7 @@ enum err check_ops(struct request *rq, size_t keys)
         name[i] = (char)toupper((unsigned char)rq->command->name[i]);
     }
     name[i] = '\0';
-    return error_set(&rq->error, ERR_LIMIT, "%s of %zu keys is more than max-transaction-ops (%zu)",
+    return error_set(&rq->error, ERR_LIMIT, "%s of %zu keys exceeds max-transaction-ops (%zu)",
                      name, keys, max);
 }
 

@@ -77,7 +77,7 @@ static void tell_failure(struct env *env, const struct error *e)
     env->audit.failures++;
     if (env->audit.told_ms != 0 && now_ms - env->audit.told_ms < TOLD_AGAIN_MS) return;
     env->audit.told_ms = now_ms;
-    log_warning("the audit trail has gaps: %s", e->text);
+    log_warning("the audit trail is incomplete: %s", e->text);
 }
 
 void audit_add(struct request *rq, enum err result)

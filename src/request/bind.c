@@ -137,7 +137,7 @@ static void tell_repeated(const struct walk *w)
     const struct step *s = w->step;
     struct slice word = w->argv[w->at];
     if (s->inside != NULL && s->inside->plan->count == 1) s = s->inside->plan->steps;
-    if (!s->is_oneof || strstr(e->text, "is given twice") != NULL) return;
+    if (!s->is_oneof || strstr(e->text, "is a duplicate") != NULL) return;
     (void)error_set(e, ERR_SYNTAX, "syntax error: '%.*s': only one of ", (int)word.len,
                     (const char *)word.data);
     add_tokens(e, s, " and ");

@@ -265,7 +265,8 @@ const struct command cmd_wait = {
     .name = "wait",
     .flags = CMD_CONNECTION | CMD_UNBOUNDED,
     .group = "generic",
-    .summary = "On how many standbys of PostgreSQL the writes are; without: 0, in the end.",
+    .summary = "Returns the number of PostgreSQL standbys that have the connection's writes, 0 "
+               "without PostgreSQL.",
     .arguments = &wait_arguments,
     .run = wait_run,
 };
@@ -274,7 +275,7 @@ const struct command cmd_waitaof = {
     .name = "waitaof",
     .flags = CMD_CONNECTION | CMD_UNBOUNDED,
     .group = "generic",
-    .summary = "1: this connection's writes are on disk; and the answer of WAIT.",
+    .summary = "Returns 1, because the connection's writes are on disk, and the result of WAIT.",
     .arguments = &waitaof_arguments,
     .run = waitaof_run,
 };

@@ -89,14 +89,13 @@ static int most_first(const void *a, const void *b)
 static void evict(struct env *env, const struct holder *h)
 {
     const struct client_memory *m = &h->held;
-    log_warning(
-        "client id=%llu addr=%s name=%s closed: it holds most, %zu bytes (input %zu, output "
-        "%zu, notes %zu, channels %zu, transaction %zu, pages %zu), and all clients "
-        "together %llu, more than maxmemory-clients (%llu)",
-        (unsigned long long)h->client->id, h->client->link->address, h->client->settings.name,
-        m->total, m->input, m->output, m->notes, m->channels, m->multi, m->pending,
-        (unsigned long long)env->memory.clients,
-        (unsigned long long)env->settings.memory_clients_max);
+    log_warning("client id=%llu addr=%s name=%s closed: it uses most memory, %zu bytes (input "
+                "%zu, output %zu, notes %zu, channels %zu, transaction %zu, pages %zu), and all "
+                "clients together use %llu, more than maxmemory-clients (%llu)",
+                (unsigned long long)h->client->id, h->client->link->address,
+                h->client->settings.name, m->total, m->input, m->output, m->notes, m->channels,
+                m->multi, m->pending, (unsigned long long)env->memory.clients,
+                (unsigned long long)env->settings.memory_clients_max);
     env->stats.evicted_clients++;
     client_memory_uncount(h->client, env);
     h->client->ops->close(h->client);

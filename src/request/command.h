@@ -167,7 +167,7 @@ extern const struct arguments no_arguments; /* shapes.h */
         .name = "help",                                                                            \
         .flags = (its_flags),                                                                      \
         .group = of_group,                                                                         \
-        .summary = "The subcommands.",                                                             \
+        .summary = "Returns a help text about the subcommands.",                                   \
         .arguments = &no_arguments,                                                                \
         .run = command_help_run,                                                                   \
     }

@@ -51,7 +51,7 @@ static void reply_wrong_number(struct request *rq, const struct command *parent,
         for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
         const char *words = arguments_syntax(c->arguments, rq->arena);
         if (words[0] == '\0' && c->brief != NULL) words = c->brief;
-        snprintf(line + n, sizeof line - (size_t)n, "; it is: %s%s%s%s", upper,
+        snprintf(line + n, sizeof line - (size_t)n, "; usage: %s%s%s%s", upper,
                  (c->flags & CMD_IDEM_FIRST) != 0 ? " [IDEM id]" : "", words[0] != '\0' ? " " : "",
                  words);
     }

@@ -147,7 +147,8 @@ static enum err tell_some(struct request *rq, const struct telling *t, struct te
             x->is_done = !t->look(rq, &w, &item, &x->told);
         }
     }
-    return x->reply.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for the reply") : OK;
+    return x->reply.is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for the reply")
+                              : OK;
 }
 
 static void tell_end(struct request *rq, const struct telling *t, struct tellings *x)
@@ -161,8 +162,8 @@ static void tell_end(struct request *rq, const struct telling *t, struct telling
 static enum err too_many(struct request *rq)
 {
     return error_set(&rq->error, ERR_LIMIT,
-                     "more elements than are read at one moment (%d, or %u MB), as a transaction, "
-                     "a script or a client that caches reads them; read them in parts",
+                     "more elements than can be read at once (%d, or %u MB) by a transaction, a "
+                     "script or a client that caches reads; read them in parts",
                      COLLECTION_ROWS_MAX, ONE_TURN_BYTES >> 20);
 }
 

@@ -123,7 +123,7 @@ enum err elements_scan_run(struct request *rq, enum collection_kind kind,
     if (r == OK) r = read_page(rq, &c, &p, tell);
     elements_read(rq, v);
     if (r == OK && p.items.is_failed) {
-        r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory for the reply");
     }
     if (r == OK) {
         resp_array(rq->w, 2);

@@ -8,7 +8,7 @@
 enum err arg_queue(struct request *rq, struct slice arg)
 {
     if (arg.len > 0 && arg.len <= QUEUE_NAME_BYTES_MAX) return OK;
-    return error_set(&rq->error, ERR_SYNTAX, "the name of a queue has 1 to %d bytes, not %zu",
+    return error_set(&rq->error, ERR_SYNTAX, "the name of a queue must have 1 to %d bytes, not %zu",
                      QUEUE_NAME_BYTES_MAX, arg.len);
 }
 
@@ -20,7 +20,7 @@ enum err arg_receipt(struct request *rq, struct slice arg, struct receipt *out)
                     (int)(arg.len < 64 ? arg.len : 64), (const char *)arg.data);
     if (id_parse(arg, &id)) error_add(&rq->error, ", which is the id of a message");
     error_add(&rq->error,
-              "; a receipt is the last of what a delivery is: [queue, id, value, attempt, "
+              "; the receipt is the last element of a delivery: [queue, id, value, attempt, "
               "receipt]");
     return ERR_SYNTAX;
 }

@@ -37,8 +37,9 @@ enum err following_enter(struct request *rq)
     if (!is_read) {
         return error_set(&rq->error, ERR_TRYAGAIN, "%s",
                          rq->client->settings.is_readonly
-                             ? "this node does not lead: after READONLY, MULTI is for reads here"
-                             : "this node does not lead");
+                             ? "this node is not the leader: after READONLY, MULTI may only read "
+                               "here"
+                             : "this node is not the leader");
     }
     if (env->node.following.is_there) return OK;
     const char *why = env->node.following.why;

@@ -117,8 +117,9 @@ const struct command kv_format = {
     .name = "kv.format",
     .flags = CMD_FAST | CMD_CONNECTION,
     .group = "kv",
-    .summary = "How this connection sends values and gets values and keys back; alone shows it.",
+    .summary = "Sets the format of keys and values on this connection. Without an argument, "
+               "returns the current format.",
     .arguments = &format_arguments,
-    .reply = "OK; without a word the format in use.",
+    .reply = "OK, or without an argument the current format.",
     .run = kv_format_run,
 };

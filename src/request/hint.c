@@ -64,7 +64,7 @@ void hint_key(struct request *rq, struct slice arg)
     if (rq->error.code != ERR_KEY || hint_misplaced(rq, arg)) return;
     if (first == '[') {
         if (!has_lost_quotes(arg) || strstr(rq->error.text, "expected") == NULL) return;
-        error_add(&rq->error, "; did a shell take the double quotes? write '[\"users\",1]'");
+        error_add(&rq->error, "; did the shell remove the double quotes? Write '[\"users\",1]'");
         return;
     }
     if (strstr(rq->error.text, "MessagePack array") == NULL) return;
@@ -85,7 +85,8 @@ void hint_value(struct request *rq, struct slice arg)
     bool is_nested = arg.len > 0 && (arg.data[0] == '{' || arg.data[0] == '[');
     if (rq->error.code != ERR_VALUE) return;
     if (is_nested && has_lost_quotes(arg)) {
-        error_add(&rq->error, "; did a shell take the double quotes? write '{\"name\":\"Ada\"}'");
+        error_add(&rq->error, "; did the shell remove the double quotes? Write "
+                              "'{\"name\":\"Ada\"}'");
     } else if (!is_nested && is_plain(arg)) {
         int len = (int)arg.len;
         const char *text = (const char *)arg.data;
@@ -108,10 +109,11 @@ bool hint_misplaced(struct request *rq, struct slice word)
     }
     if (!slice_is_word(word, "IDEM")) return false;
     if (!takes_idem) {
-        (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: unexpected 'IDEM'; %s takes none",
-                        c->name);
+        (void)error_set(&rq->error, ERR_SYNTAX,
+                        "syntax error: unexpected 'IDEM'; %s does not support it", c->name);
     } else {
-        (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: IDEM id must be the %s words of %s",
+        (void)error_set(&rq->error, ERR_SYNTAX,
+                        "syntax error: IDEM id must be the %s arguments of %s",
                         (c->flags & CMD_IDEM_FIRST) != 0 ? "first" : "last", c->name);
     }
     return true;
@@ -130,7 +132,7 @@ static bool is_about_count(const char *text)
 void hint_count(struct request *rq, const char *what, const char *example)
 {
     if (rq->error.code != ERR_SYNTAX || !is_about_count(rq->error.text)) return;
-    error_add(&rq->error, "; first comes the number of %s, then they: %s", what, example);
+    error_add(&rq->error, "; the number of %s must come first: %s", what, example);
 }
 
 bool hint_number(struct request *rq, struct slice word)

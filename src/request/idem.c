@@ -108,7 +108,7 @@ bool idem_take(struct request *rq)
         rq->idem = rq->argv[rq->argc - 1];
     }
     rq->argc -= 2;
-    if (has_id) (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: IDEM stands there twice");
+    if (has_id) (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: duplicate IDEM");
     return !has_id && idem_check(rq) == OK;
 }
 

@@ -190,7 +190,7 @@ static enum err reply_served(struct request *rq, const struct wait *w)
         rq->error = w->error;
         return rq->error.code;
     }
-    if (w->reply.is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
+    if (w->reply.is_failed) return error_set(&rq->error, ERR_NOMEM, "out of memory for the reply");
     buf_append(rq->w->out, w->reply.data, w->reply.len);
     return OK;
 }

@@ -83,8 +83,7 @@ enum err client_login(struct request *rq, struct slice name, struct slice passwo
     }
     if (is_taken(env, u, c)) {
         return error_set(&rq->error, ERR_LIMIT,
-                         "%zu connections are this user already, as many as maxclients-per-user "
-                         "allows",
+                         "this user has %zu connections, the maximum of maxclients-per-user",
                          u->holders);
     }
     client_become(c, u);

@@ -100,7 +100,7 @@ enum err long_word_value(struct request *rq, struct slice word, bool *is_known, 
         waiter_add(&x->waiting, rq->waiter);
         return error_set(&rq->error, ERR_WAIT, "a long value is decoded");
     }
-    if (x->value.is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (x->value.is_failed) return error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     /* A placeholder is what the transaction says it is. */
     if (x->result != OK && rq->placeholders != NULL) return OK;
     *is_known = true;

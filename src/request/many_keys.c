@@ -115,7 +115,7 @@ static enum err read_on(struct request *rq, const struct many_keys *m, struct re
         r = read_batch(rq, m, k);
     }
     rq->w = own;
-    if (k->reply.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
+    if (k->reply.is_failed) r = error_set(&rq->error, ERR_NOMEM, "out of memory for the reply");
     return r == OK && k->next < m->words.count ? client_yield_or_go_on(rq, k->scan) : r;
 }
 
@@ -138,8 +138,8 @@ enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t 
     if (is_one_turn && m->words.count > ONE_TURN_MAX) {
         return error_set(
             &rq->error, ERR_LIMIT,
-            "more keys than are read at one moment (%d), as a transaction, a script or "
-            "a client that caches reads them; read them in parts",
+            "more keys than can be read at once (%d) by a transaction, a script or a client that "
+            "caches reads; read them in parts",
             ONE_TURN_MAX);
     }
     if (is_one_turn || m->words.count <= FEW) return read_few(rq, m, found);

@@ -40,7 +40,7 @@ static enum err queue_refuse(struct request *rq)
     for (size_t i = 0; i < rq->argc; i++) bytes += rq->argv[i].len;
     if (bytes > limits->txn_bytes_max) {
         return error_set(&rq->error, ERR_LIMIT,
-                         "the queued commands are larger than max-transaction-size (%llu)",
+                         "the queued commands exceed max-transaction-size (%llu)",
                          (unsigned long long)limits->txn_bytes_max);
     }
     return OK;
@@ -62,7 +62,7 @@ enum err multi_queue(struct request *rq)
         uint8_t *copy = arena_alloc_try(&m->arena, rq->argv[i].len);
         if (copy == NULL) {
             m->is_aborted = true;
-            return error_set(&rq->error, ERR_NOMEM, "no memory to queue the command");
+            return error_set(&rq->error, ERR_NOMEM, "out of memory to queue the command");
         }
         if (rq->argv[i].len > 0) memcpy(copy, rq->argv[i].data, rq->argv[i].len);
         argv[i] = slice_of(copy, rq->argv[i].len);

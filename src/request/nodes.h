@@ -43,8 +43,8 @@ struct nodes_known {
 /* TRYAGAIN, with the cause: no client is let in while env->users.are_awaited. */
 static inline enum err nodes_know_no_users(const struct nodes_known *n, struct error *e)
 {
-    const char *cause = n->cause[0] != '\0' ? n->cause : "PostgreSQL has not said them";
-    return error_set(e, ERR_TRYAGAIN, "the users are not known yet: %s", cause);
+    const char *cause = n->cause[0] != '\0' ? n->cause : "PostgreSQL has not returned them";
+    return error_set(e, ERR_TRYAGAIN, "the users are not loaded yet: %s", cause);
 }
 
 /* Other nodes that are up; of NULL none. */

@@ -201,7 +201,8 @@ static void publish(struct notifications *x, const char *head, struct slice end,
     char begin[64];
     int n = snprintf(begin, sizeof begin, "%s@%u__:", head, (unsigned)database);
     if (publications_bytes(x->env) > QUEUE_BYTES) {
-        if (!x->is_late) log_warning("keyspace notifications are lost: too many for all to get");
+        if (!x->is_late)
+            log_warning("keyspace notifications were lost: too many for the subscribers");
         x->is_late = true;
         return;
     }

@@ -261,7 +261,7 @@ void page_add(struct request *rq, struct page *p, struct slice key, const struct
 enum err page_reply(struct request *rq, const struct page *p, bool is_done)
 {
     if (p->kept.is_failed || p->written.is_failed || p->last.is_failed) {
-        return error_set(&rq->error, ERR_NOMEM, "no memory for the page");
+        return error_set(&rq->error, ERR_NOMEM, "out of memory for the page");
     }
     resp_array(rq->w, 2);
     if (is_done) {

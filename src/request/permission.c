@@ -111,7 +111,7 @@ static enum err denial_error(struct request *rq, const struct denial *d)
                          n->command->name);
     case ACCESS_DENIED_DATABASE: (void)no_permission(rq, "access database"); break;
     case ACCESS_DENIED_KEY:
-        (void)no_permission(rq, d->is_of_index ? "use that index, if there is one"
+        (void)no_permission(rq, d->is_of_index ? "use that index"
                                                : "access one of the keys used as arguments");
         break;
     default: (void)no_permission(rq, "access one of the channels used as arguments"); break;
@@ -323,14 +323,12 @@ void permission_hide(struct request *rq, enum err r)
     if (r == ERR_DUPLICATE && !may_see_duplicate(rq)) {
         (void)error_set(&rq->error, r, "- - a unique index that this user may not read");
     } else if (r == ERR_TYPE && !may_see_index(rq)) {
-        (void)error_set(&rq->error, r,
-                        "an index that this user may not read does not take the "
-                        "value");
+        (void)error_set(&rq->error, r, "the value violates an index that this user may not read");
     } else if (r == ERR_TYPE && !may_read_subjects(rq)) {
         (void)error_set(&rq->error, r,
-                        "the stored value has a type that the command is not for; this user may "
-                        "not read it");
+                        "the stored value has a type that the command does not accept; this user "
+                        "may not read it");
     } else if (r == ERR_CORRUPT && !may_read_below(rq, slice_of(NULL, 0))) {
-        (void)error_set(&rq->error, r, "stored data cannot be read; the log has the details");
+        (void)error_set(&rq->error, r, "stored data cannot be read; see the server's log");
     }
 }

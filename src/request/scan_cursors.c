@@ -76,7 +76,7 @@ enum err scan_cursor_read(struct request *rq, struct slice word, struct slice *p
     const struct scan_cursor *row = &t->rows[id % CURSORS_MAX];
     if (row->id != id || row->database != rq->client->database) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "invalid cursor: unknown or forgotten; begin again with 0");
+                         "invalid cursor: unknown or expired; start again with 0");
     }
     *place = buf_slice(&row->place);
     return OK;

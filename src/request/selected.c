@@ -20,8 +20,7 @@ static enum err find(struct request *rq, struct database **out)
     *out = d;
     if (d != NULL && d->created == c->entered.created) return OK;
     return error_set(&rq->error, ERR_NODB,
-                     "the database that was selected (%u) has been dropped: SELECT another",
-                     c->database);
+                     "the selected database (%u) was dropped: SELECT another one", c->database);
 }
 
 enum err request_database(struct request *rq)

@@ -274,7 +274,7 @@ static enum err let_others_run(struct request *rq, struct selection *s)
     if (s->range.is_undivided) {
         if (s->work <= TXN_WORK) return OK;
         return error_set(&rq->error, ERR_LIMIT,
-                         "where: the filter passes over more bytes than one transaction may");
+                         "where: the filter reads more bytes than a transaction may");
     }
     if (s->turn_loads < TURN_LOADS && s->turn_work < TURN_WORK) return OK;
     return selection_yield(rq, s);

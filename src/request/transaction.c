@@ -40,7 +40,7 @@ const struct command cmd_multi = {
     .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED | CMD_FOLLOWER,
     .is_own = true,
     .group = "transactions",
-    .summary = "Begins a transaction: the commands that follow are queued until EXEC.",
+    .summary = "Starts a transaction: the following commands are queued until EXEC.",
     .arguments = &no_arguments,
     .run = multi_run,
 };
@@ -60,7 +60,7 @@ const struct command cmd_discard = {
     .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED | CMD_FOLLOWER,
     .is_own = true,
     .group = "transactions",
-    .summary = "Forgets the queued commands and the watched keys.",
+    .summary = "Discards the queued commands and unwatches all keys.",
     .arguments = &no_arguments,
     .run = discard_run,
 };
@@ -187,7 +187,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o, struct lap 
         depends_raise(&rq->depends, inner.depends);
         if (r == OK && rq->w->out->len - mark > reply_max) {
             r = error_set(&inner.error, ERR_LIMIT,
-                          "the reply of EXEC is larger than max-transaction-size (%zu)", reply_max);
+                          "the reply of EXEC exceeds max-transaction-size (%zu)", reply_max);
         }
         laps[i] = (struct lap){observe_lap(rq->env), r, inner.ran};
         if (r == ERR_WAIT) exec_prefetch(rq, i + 1);
@@ -278,7 +278,7 @@ const struct command cmd_exec = {
     .name = "exec",
     .flags = CMD_TRANSACTION | CMD_UNQUEUED | CMD_RUNS_QUEUE | CMD_FOLLOWER,
     .group = "transactions",
-    .summary = "Runs the queued commands as one transaction: all of it happens, or nothing.",
+    .summary = "Runs the queued commands as one transaction: all of them take effect, or none.",
     .arguments = &exec_arguments,
     .run = exec_run,
 };

@@ -73,7 +73,7 @@ void turn_end(struct env *env, size_t bytes, double seconds)
     if (took_us > max_us) {
         const struct command *c = t->longest;
         const struct command *parent = c != NULL ? t->longest_parent : NULL;
-        log_warning("a turn of the loop took %lld ms of processor time, more than %lld: %u "
+        log_warning("a turn of the event loop took %lld ms of processor time, more than %lld: %u "
                     "commands, the longest %s%s%s with %lld ms",
                     (long long)took_us / 1000, (long long)max_us / 1000, t->commands,
                     parent != NULL ? parent->name : "", parent != NULL ? "|" : "",

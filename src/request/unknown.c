@@ -94,8 +94,8 @@ void unknown_hint(struct slice name, struct buf *out)
     nearest(upper, command_table, near);
     bool is_of_module = strchr(upper, '.') != NULL;
     if (is_absent(upper) && !(is_of_module && near[0] != '\0')) {
-        buf_append_str(out, "; tupled has no such command of Redis: docs/redis-commands.md says "
-                            "what to use in its place");
+        buf_append_str(out, "; tupled does not support this command of Redis: see "
+                            "docs/redis-commands.md for alternatives");
     } else if (near[0] != '\0') {
         buf_printf(out, "; did you mean %s?", near);
     }

@@ -129,7 +129,8 @@ const struct command cmd_watch = {
     .name = "watch",
     .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED,
     .group = "transactions",
-    .summary = "EXEC does nothing (nil) if one of these keys has another versionstamp by then.",
+    .summary = "Makes EXEC return nil, without effect, if the versionstamp of one of the keys has "
+               "changed by then.",
     .arguments = &watch_arguments,
     .run = watch_run,
 };
@@ -147,7 +148,7 @@ const struct command cmd_unwatch = {
     .name = "unwatch",
     .flags = CMD_FAST | CMD_TRANSACTION,
     .group = "transactions",
-    .summary = "Forgets the watched keys.",
+    .summary = "Unwatches all keys.",
     .arguments = &no_arguments,
     .run = unwatch_run,
 };

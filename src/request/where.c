@@ -98,7 +98,7 @@ static enum err where_judge(const struct row_filter *f, struct slice key, struct
     struct object o;
     if (w->name_count > FIELD_NAMES_MAX) {
         return error_set(e, ERR_LIMIT,
-                         "where: of a large hash a filter may name %d fields, and not `$`",
+                         "where: on a large hash, a filter may name %d fields, and not `$`",
                          FIELD_NAMES_MAX);
     }
     enum err r = fields_find(key_database(key), value, &names, from, fields, e);

@@ -42,7 +42,8 @@ enum err wrapped_find(struct request *rq, const struct command **out, const stru
     const struct command *inner = command_of_words(rq->argv, rq->argc, parent);
     if (inner != NULL && !may_be_wrapped(inner)) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "KV.DO runs commands that write and may stand in a transaction, not '%s'",
+                         "KV.DO runs commands that write and are allowed in a transaction, not "
+                         "'%s'",
                          inner->name);
     }
     *out = inner;
@@ -65,9 +66,9 @@ const struct command kv_do = {
     .group = "transactions",
     .since = "0.2.0",
     .summary =
-        "Runs a command that writes; with IDEM, a repeat of the id does nothing and gets the "
+        "Runs a command that writes. With IDEM, a repetition of the id has no effect and gets the "
         "first reply.",
     .arguments = &do_arguments,
-    .reply = "that of the command",
+    .reply = "The reply of the command.",
     .run = do_run,
 };

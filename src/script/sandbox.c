@@ -186,7 +186,7 @@ static int compile(lua_State *lua)
 static enum err said(struct sandbox *s, int status, const char *what, struct error *e)
 {
     const char *text = lua_tostring(s->lua, -1);
-    const char *missing = s->stop == STOP_ASKED ? "it takes too long" : "no memory for it";
+    const char *missing = s->stop == STOP_ASKED ? "it takes too long" : "out of memory for it";
     enum err r = status == LUA_ERRMEM
                      ? error_set(e, ERR_LIMIT, "%s: %s", what, missing)
                      : error_set(e, ERR_SYNTAX, "%s: %s", what, text != NULL ? text : "?");

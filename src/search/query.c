@@ -134,7 +134,7 @@ static void parse_distance(struct query *q)
     if (q->r.token != TOKEN_WORD || q->r.is_prefix || q->r.body.len > NEAR_DISTANCE_DIGITS ||
         !slice_to_u64(q->r.body, &distance)) {
         query_bad(&q->r, ERR_SYNTAX, q->r.token_at,
-                  "NEAR's comma without a number of at most 6 digits after it");
+                  "the comma in NEAR must be followed by a number of at most 6 digits");
         return;
     }
     buf_append_str(&q->leaves, ", ");
@@ -159,10 +159,11 @@ static unsigned parse_near(struct query *q)
     if (q->r.token == TOKEN_COMMA && !is_empty) parse_distance(q);
     buf_append_byte(&q->leaves, ')');
     if (is_empty) query_bad(&q->r, ERR_SYNTAX, at, "NEAR without words");
-    if (q->r.token == TOKEN_END) query_bad(&q->r, ERR_SYNTAX, at, "a NEAR that is not closed");
+    if (q->r.token == TOKEN_END)
+        query_bad(&q->r, ERR_SYNTAX, at, "NEAR without a closing parenthesis");
     if (q->r.token != TOKEN_CLOSE) {
         query_bad(&q->r, ERR_SYNTAX, q->r.token_at,
-                  "NEAR with something else than words, phrases and a number");
+                  "NEAR may contain only words, phrases and a number");
     }
     q->r.is_in_near = false;
     query_next(&q->r);
@@ -173,17 +174,17 @@ static unsigned parse_group(struct query *q)
 {
     size_t at = q->r.token_at;
     if (q->depth == QUERY_DEPTH_MAX) {
-        query_bad(&q->r, ERR_LIMIT, at, "too many parentheses inside one another");
+        query_bad(&q->r, ERR_LIMIT, at, "parentheses nested too deeply");
         return 0;
     }
     q->depth++;
     query_next(&q->r);
     if (q->r.token == TOKEN_CLOSE) {
-        query_bad(&q->r, ERR_SYNTAX, at, "parentheses with nothing in them");
+        query_bad(&q->r, ERR_SYNTAX, at, "empty parentheses");
     }
     unsigned node = parse_query(q);
     if (q->r.token != TOKEN_CLOSE) {
-        query_bad(&q->r, ERR_SYNTAX, at, "a parenthesis that is not closed");
+        query_bad(&q->r, ERR_SYNTAX, at, "missing closing parenthesis");
     }
     query_next(&q->r);
     q->depth--;
@@ -201,7 +202,7 @@ static void bad_operator(struct query *q, enum token operator, size_t at, const 
     static const char *const names[] = {
         [TOKEN_AND] = "AND", [TOKEN_OR] = "OR", [TOKEN_NOT] = "NOT"};
     if (q->r.err != OK) return;
-    q->r.err = error_set(q->r.e, ERR_SYNTAX, "query: %s with nothing %s it at offset %zu",
+    q->r.err = error_set(q->r.e, ERR_SYNTAX, "query: %s without an operand %s it at offset %zu",
                        names[operator], side, at);
     q->r.token = TOKEN_END;
 }
@@ -228,12 +229,12 @@ static unsigned parse_item(struct query *q)
     if (has_path) {
         size_t at = q->r.token_at;
         if (q->column != NO_COLUMN) {
-            query_bad(&q->r, ERR_SYNTAX, at, "a path inside of another path's parentheses");
+            query_bad(&q->r, ERR_SYNTAX, at, "a path inside the parentheses of another path");
         }
         q->column = q->r.path;
         query_next(&q->r);
         if (q->r.token == TOKEN_PATH || !begins_item(q->r.token)) {
-            query_bad(&q->r, ERR_SYNTAX, at, "a path with nothing to search for after it");
+            query_bad(&q->r, ERR_SYNTAX, at, "a path without a query");
         }
     }
     switch (q->r.token) {
@@ -365,11 +366,11 @@ enum err query_to_fts5(struct slice query, const struct slice *paths, size_t pat
     query_next(&q.r);
     unsigned root = parse_query(&q);
     if (q.r.token == TOKEN_CLOSE) {
-        query_bad(&q.r, ERR_SYNTAX, q.r.token_at, "a parenthesis that was not opened");
+        query_bad(&q.r, ERR_SYNTAX, q.r.token_at, "unmatched closing parenthesis");
     }
     if (q.r.err == OK && q.leaves.is_failed) q.r.err = error_set(e, ERR_NOMEM, "out of memory");
     if (q.r.err == OK && root == 0) {
-        q.r.err = error_set(e, ERR_SYNTAX, "query: nothing to search for");
+        q.r.err = error_set(e, ERR_SYNTAX, "query: empty");
     }
     if (q.r.err == OK) write_node(&q, &q.nodes[root], out);
     buf_fini(&q.leaves);

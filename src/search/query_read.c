@@ -68,8 +68,8 @@ static void bad_path(struct query_reader *r, struct slice name)
     name = shown(name, SHOWN_WORD_BYTES);
     if (r->err == OK) {
         r->err = error_set(r->e, ERR_SYNTAX,
-                           "query: no path '%.*s' at offset %zu; there are: %.*s; put a word with "
-                           "a colon in quotes",
+                           "query: unknown path '%.*s' at offset %zu; the paths are %.*s; put a "
+                           "word with a colon in quotes",
                            (int)name.len, (const char *)name.data, r->token_at, (int)paths.len,
                            (const char *)paths.data);
     }
@@ -121,7 +121,7 @@ static void read_phrase(struct query_reader *r)
     size_t from = ++r->at;
     for (;; r->at++) {
         if (r->at >= r->text.len) {
-            query_bad(r, ERR_SYNTAX, from - 1, "a quote that is not closed");
+            query_bad(r, ERR_SYNTAX, from - 1, "unterminated quote");
             return;
         }
         if (!byte_is(r, r->at, '"')) continue;

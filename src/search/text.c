@@ -94,7 +94,8 @@ enum err text_spec_read(struct slice bytes, struct arena *arena, struct text_spe
     uint32_t members = read_item(&r, PACK_ARRAY).count;
     uint64_t format = read_item(&r, PACK_UINT).u;
     if (!r.is_bad && format > SPEC_OF_HASHES) {
-        return error_set(e, ERR_FORMAT, "text index: its format is newer than this program");
+        return error_set(e, ERR_FORMAT,
+                         "text index: its format is newer than this version supports");
     }
     struct slice prefix = read_item(&r, PACK_BIN).body;
     struct slice tokenizer = read_item(&r, PACK_STR).body;

@@ -245,7 +245,7 @@ static void prepare(struct cluster *k)
     k->leader.is_known = false;
     node_set_leader(&s->node, &k->leader);
     snprintf(s->node.known.cause, NODES_NOTICE_BYTES,
-             "this node is about to lead, and reads the log");
+             "this node is about to lead, and is reading the log");
     leader_prepare(s, k->worker);
 }
 
@@ -280,8 +280,7 @@ static void dial(struct cluster *k)
         node_dial(n, &k->own);
         return;
     }
-    snprintf(n->known.misled, sizeof n->known.misled, "node-address %s is no address",
-             n->known.address);
+    snprintf(n->known.misled, sizeof n->known.misled, "invalid node-address: %s", n->known.address);
     log_warning("%s", n->known.misled);
 }
 
@@ -367,16 +366,16 @@ enum err cluster_check(const struct server *s, struct error *e)
         return error_set(e, ERR_SYNTAX, "backend postgresql needs postgresql-url");
     }
     if (!is_http_address(c->node_http_address)) {
-        return error_set(e, ERR_SYNTAX, "node-http-address is no http://host:port: \"%s\"",
+        return error_set(e, ERR_SYNTAX, "node-http-address must be http://host:port, not \"%s\"",
                          c->node_http_address);
     }
     if (c->tls_cluster == CONFIG_YES && !tls_has_port(s)) {
-        return error_set(e, ERR_SYNTAX, "tls-cluster needs tls-port, where other nodes connect");
+        return error_set(e, ERR_SYNTAX, "tls-cluster needs tls-port, to which other nodes connect");
     }
     if (c->archive_dir[0] != '\0') {
         return error_set(e, ERR_SYNTAX,
-                         "archive-dir is for backend local: with PostgreSQL, a moment of the past "
-                         "is PostgreSQL's own business");
+                         "archive-dir applies to backend local: with PostgreSQL, use its own "
+                         "point-in-time recovery");
     }
     return OK;
 }
@@ -435,16 +434,16 @@ enum err cluster_open(struct server *s, struct error *e)
         &(struct worker_options){.name = "cluster", .threads = 1, .wake = on_look, .arg = s});
     s->cluster = k;
     set_names(k);
-    if (k->worker == NULL) return error_set(e, ERR_IO, "the system gives no more threads");
+    if (k->worker == NULL) return error_set(e, ERR_IO, "cannot start a thread");
     if (s->config->durability != CONFIG_DURABLE_ALWAYS) {
-        log_warning("durability has no effect with backend postgresql: see postgresql-durability");
+        log_warning("durability has no effect with backend postgresql; see postgresql-durability");
     }
     kept_users_open(&k->users, s, k->worker);
     /* Clients of KV Connect are told to read here (http/connect.c). */
     bool is_told = s->config->node_http_address[0] != '\0';
     s->env.node.following.is_wanted = is_told || s->config->node_follows == CONFIG_YES;
     s->kept_users = &k->users;
-    log_notice("standing by as node %s, reached at %s", k->name, k->address);
+    log_notice("standing by as node %s, with address %s", k->name, k->address);
     return OK;
 }
 

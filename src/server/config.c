@@ -144,7 +144,7 @@ static enum err load_include(struct loading *l, const struct slice *words, size_
             r = load_file(l, found.gl_pathv[i], e);
         }
         if (g == 0) globfree(&found);
-        if (g != 0 && g != GLOB_NOMATCH) r = error_set(e, ERR_IO, "cannot look for %s", text);
+        if (g != 0 && g != GLOB_NOMATCH) r = error_set(e, ERR_IO, "cannot search for %s", text);
     }
     buf_fini(&path);
     l->depth--;
@@ -154,12 +154,12 @@ static enum err load_include(struct loading *l, const struct slice *words, size_
 /* `user name rule ...`: any number of words, none with a blank. */
 static enum err add_user(struct config *c, const struct slice *words, size_t count, struct error *e)
 {
-    if (count == 0) return error_set(e, ERR_SYNTAX, "user takes a name and rules");
+    if (count == 0) return error_set(e, ERR_SYNTAX, "user needs a name and rules");
     for (size_t i = 0; i < count; i++) {
         for (size_t at = 0; at < words[i].len; at++) {
             if (words[i].data[at] > ' ') continue;
             return error_set(e, ERR_SYNTAX,
-                             "a rule must not contain blanks; a password with one is written as "
+                             "a rule must not contain spaces; write a password with a space as "
                              "#<its SHA-256>");
         }
     }
@@ -195,9 +195,10 @@ static enum err set_unknown(struct config *c, struct slice name, const struct sl
                             size_t count, struct error *e)
 {
     const struct redis_setting *s = redis_setting_find(name);
-    if (s == NULL) return error_set(e, ERR_SYNTAX, "there is no such setting");
+    if (s == NULL) return error_set(e, ERR_SYNTAX, "unknown setting");
     if (!redis_setting_is_harmless(s, words, count)) {
-        return error_set(e, ERR_SYNTAX, "this setting of Redis cannot have that value: %s", s->why);
+        return error_set(e, ERR_SYNTAX, "this value of a Redis setting is not supported: %s",
+                         s->why);
     }
     pass_over(c, s);
     return OK;
@@ -296,7 +297,7 @@ static enum err read_stdin(struct buf *out, struct error *e)
         }
         buf_append_byte(out, (uint8_t)byte);
     }
-    if (ferror(stdin)) return error_set(e, ERR_IO, "standard input cannot be read");
+    if (ferror(stdin)) return error_set(e, ERR_IO, "cannot read standard input");
     return OK;
 }
 
@@ -307,7 +308,7 @@ static enum err load_file(struct loading *l, const char *path, struct error *e)
     bool is_stdin = l->depth == 0 && strcmp(path, "-") == 0;
     enum err r = is_stdin ? read_stdin(&text, e)
                           : file_read_all(path, &text, CONFIG_FILE_BYTES_MAX, e);
-    if (r == OK && text.is_failed) r = error_set(e, ERR_NOMEM, "no memory to read %s", path);
+    if (r == OK && text.is_failed) r = error_set(e, ERR_NOMEM, "out of memory to read %s", path);
     if (r == OK) r = load_text(l, is_stdin ? "standard input" : path, buf_slice(&text), e);
     buf_fini(&text);
     return r;
@@ -381,7 +382,7 @@ enum err config_load(struct config *c, int argc, char **argv, struct error *e)
     }
     while (at < argc) {
         if (!is_option(argv[at])) {
-            return error_set(e, ERR_SYNTAX, "'%.*s' stands where an option should: --name value",
+            return error_set(e, ERR_SYNTAX, "expected an option instead of '%.*s': --name value",
                              SHOWN_BYTES, argv[at]);
         }
         int used = 0;

@@ -161,13 +161,14 @@ static void rewrite_pass(struct rewrite *rw, struct slice old)
 static enum err rewrite_check(struct rewrite *rw, const char *path, bool *is_right, struct error *e)
 {
     struct config loaded;
-    if (rw->out->is_failed) return error_set(e, ERR_NOMEM, "no memory for the text of %s", path);
+    if (rw->out->is_failed)
+        return error_set(e, ERR_NOMEM, "out of memory for the text of %s", path);
     config_init(&loaded);
     enum err r = config_load_text(&loaded, path, buf_slice(rw->out), e);
     const char *users = loaded.users != NULL ? loaded.users : "";
     if (r == OK && rw->config->users != NULL && strcmp(users, rw->config->users) != 0) {
-        r = error_set(e, ERR_SYNTAX, "%s cannot say the users: a file it includes has some, too",
-                      path);
+        r = error_set(e, ERR_SYNTAX,
+                      "cannot write the users to %s: a file that it includes has users, too", path);
     }
     *is_right = r == OK;
     for (size_t i = 0; i < config_count() && r == OK; i++) {
@@ -193,7 +194,7 @@ enum err config_rewrite_text(const struct config *c, const char *path, struct sl
     if (r == OK && !is_right) {
         rewrite_pass(&rw, old);
         r = rewrite_check(&rw, path, &is_right, e);
-        if (r == OK && !is_right) r = error_set(e, ERR_IO, "%s cannot say the settings", path);
+        if (r == OK && !is_right) r = error_set(e, ERR_IO, "cannot write the settings to %s", path);
     }
     mem_free(rw.last_lines);
     mem_free(rw.goes_last);
@@ -209,7 +210,7 @@ enum err config_rewrite(const struct config *c, const char *path, struct error *
     buf_init(&old);
     buf_init(&new);
     enum err r = file_read_all(path, &old, CONFIG_FILE_BYTES_MAX, e);
-    if (r == OK && old.is_failed) r = error_set(e, ERR_NOMEM, "no memory to read %s", path);
+    if (r == OK && old.is_failed) r = error_set(e, ERR_NOMEM, "out of memory to read %s", path);
     if (r == OK) r = config_rewrite_text(c, path, buf_slice(&old), &new, e);
     if (r == OK) r = file_rewrite_all(path, buf_slice(&new), e);
     buf_fini(&old);

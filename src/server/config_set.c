@@ -23,7 +23,7 @@ static enum err refuse_size(const struct setting *s, struct error *e)
 
 static enum err refuse_text(const struct setting *s, struct error *e)
 {
-    return error_set(e, ERR_SYNTAX, "%s must be a text of %" PRIu64 " to %" PRIu64 " bytes",
+    return error_set(e, ERR_SYNTAX, "%s must be a string of %" PRIu64 " to %" PRIu64 " bytes",
                      s->name, s->min, s->max);
 }
 

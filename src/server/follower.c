@@ -31,7 +31,7 @@ static void tell_why(struct follower *f)
     struct following *x = &f->server->env.node.following;
     int64_t now_us = clock_mono_us();
     f->again_us = now_us + AGAIN_US;
-    snprintf(x->why, sizeof x->why, "this node does not follow the leader: %.200s", f->error.text);
+    snprintf(x->why, sizeof x->why, "this node cannot follow the leader: %.200s", f->error.text);
     if (strcmp(f->told.text, f->error.text) == 0 && now_us - f->told_us < LOG_US) return;
     log_notice("%s", x->why);
     f->told = f->error;
@@ -106,7 +106,8 @@ static void open_nothing(struct server *s)
     options.pipeline.arg = s;
     options.elsewhere = (struct db_elsewhere){cluster_nothing, s};
     enum err r = db_open(&options, &nothing, &e);
-    if (r != OK) die("no database of nothing: %s", e.text); /* the system gives no threads */
+    if (r != OK)
+        die("cannot create an empty database: %s", e.text); /* the system gives no threads */
     server_use_db(s, nothing);
 }
 
@@ -153,10 +154,10 @@ static void look(struct follower *f)
     bool was_there = x->is_there;
     x->is_there = is_there(f);
     if (x->is_there == was_there) return;
-    log_notice(x->is_there ? "this node follows the leader's commits, for who says READONLY"
-                           : "this node does not see the leader's commits any more");
+    log_notice(x->is_there ? "this node follows the leader's commits, for READONLY clients"
+                           : "this node no longer receives the leader's commits");
     snprintf(x->why, sizeof x->why, "%s",
-             x->is_there ? "" : "this node does not follow the leader: PostgreSQL is silent");
+             x->is_there ? "" : "this node cannot follow the leader: PostgreSQL does not respond");
     following_wake(&f->server->env);
 }
 

@@ -10,11 +10,11 @@ static void log_file_again(void)
 {
     struct error e;
     if (!log_has_file()) {
-        log_notice("SIGHUP: the log goes to standard output, there is no log file to open anew");
+        log_notice("SIGHUP: the log goes to standard output, there is no log file to reopen");
     } else if (log_reopen(&e) == OK) {
-        log_notice("SIGHUP: the log goes on here");
+        log_notice("SIGHUP: log file reopened");
     } else {
-        log_warning("SIGHUP: %s; the log goes on in the file of before", e.text);
+        log_warning("SIGHUP: %s; keeping the previous log file", e.text);
     }
 }
 
@@ -23,9 +23,9 @@ static void audit_again(struct server *s)
     struct error e;
     if (s->env.audit.file == NULL) return;
     if (line_file_reopen(s->env.audit.file, &e) == OK) {
-        log_notice("SIGHUP: the audit trail goes on here");
+        log_notice("SIGHUP: audit trail reopened");
     } else {
-        log_warning("SIGHUP: %s; the audit trail goes on in the file of before", e.text);
+        log_warning("SIGHUP: %s; keeping the previous audit trail", e.text);
     }
 }
 

@@ -47,9 +47,10 @@ static const char *why_standing_by(const struct server *s)
     const char *cause = s->node.known.cause;
     bool is_known = l->is_known && !l->is_silent;
     if (is_known && cause[0] == '\0') {
-        snprintf(text, sizeof text, "this node does not lead: %s at %s does", l->name, l->address);
+        snprintf(text, sizeof text, "this node is not the leader: it is %s at %s", l->name,
+                 l->address);
     } else {
-        snprintf(text, sizeof text, "this node does not lead, and knows of none that does%s%s",
+        snprintf(text, sizeof text, "this node is not the leader, and knows of none%s%s",
                  cause[0] != '\0' ? ": " : "", cause);
     }
     return text;
@@ -66,13 +67,12 @@ static const char *why_not_ready(void *arg)
     if (s->env.node.serving.is_mute || s->env.node.serving.is_stuck)
         return s->env.node.serving.why.text;
     if (!engine_is_started(s->env.db->engine)) {
-        return "the server is starting: it reads what queues and indexes keep in memory";
+        return "the server is starting: loading queues and indexes";
     }
     backend_stats(b, &stats);
     if (stats.is_disk_full) return "the disk is full: nothing can be written";
-    if (stats.is_store_full) return "the disk is full: what is written cannot be applied";
-    if (stats.is_store_failing)
-        return "what is written cannot be applied to the store: see the log";
+    if (stats.is_store_full) return "the disk is full: writes cannot be applied";
+    if (stats.is_store_failing) return "writes cannot be applied to the store: see the log";
     return NULL;
 }
 
@@ -80,7 +80,7 @@ static enum err check_base(const char *base, struct error *e)
 {
     size_t len = strlen(base);
     if (base[0] == '/' && len > 1 && base[len - 1] != '/') return OK;
-    return error_set(e, ERR_SYNTAX, "rest-base must begin with / and not end with it: \"%s\"",
+    return error_set(e, ERR_SYNTAX, "rest-base must begin with / and must not end with it: \"%s\"",
                      base);
 }
 
@@ -122,7 +122,7 @@ enum err http_open(struct server *s, struct error *e)
                            .unix_path = ""};
     r = net_listen(s->net, &l, &s->http_port, e);
     if (r == OK || c->http_port_is_said) return r;
-    log_warning("no HTTP: %s; http-port 0 is none", e->text);
+    log_warning("cannot serve HTTP: %s; http-port 0 turns it off", e->text);
     s->http_port = 0;
     return OK;
 }

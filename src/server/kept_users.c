@@ -26,10 +26,10 @@ enum err kept_users_look(struct kept_users *k, bool leads, struct error *e)
     if (k->stored == NULL) k->stored = pg_users_new(k->server->term);
     enum err r = leads ? pg_users_fill(k->stored, buf_slice(&k->configured), &why) : OK;
     if (r == OK) r = pg_users_read(k->stored, &k->generation, &k->found, &why);
-    if (r != OK) log_verbose("the users are not read: %s", why.text);
-    if (r == OK && k->generation == 0) r = error_set(&why, ERR_IO, "they were never written");
+    if (r != OK) log_verbose("users not loaded: %s", why.text);
+    if (r == OK && k->generation == 0) r = error_set(&why, ERR_IO, "they were never saved");
     if (r == OK || !leads) return OK;
-    return error_set(e, ERR_IO, "the users are not read: %s", why.text);
+    return error_set(e, ERR_IO, "users not loaded: %s", why.text);
 }
 
 static void change_run(struct job *job)
@@ -77,7 +77,8 @@ static void tell_differences(const struct kept_users *k, struct slice text)
                  (const char *)name.data);
     }
     if (names[0] != '\0') {
-        log_warning("users of the configuration differ from those in PostgreSQL, which count: %s",
+        log_warning("the users of the configuration differ from those in PostgreSQL, which are "
+                    "used: %s",
                     names);
     }
 }
@@ -95,7 +96,7 @@ static void take_text(struct kept_users *k, struct slice text)
     struct env *env = &k->server->env;
     struct error e;
     if (users_load(env->users.all, text, "tupled_users", &e) != OK) {
-        log_warning("the users in PostgreSQL cannot be read: %s", e.text);
+        log_warning("cannot load the users from PostgreSQL: %s", e.text);
         return;
     }
     env->users.are_awaited = false;
@@ -136,7 +137,7 @@ enum err kept_users_change(struct kept_users *k, struct slice text, struct users
                            struct waiter *w, struct error *e)
 {
     waiter_add(&k->waiters, w);
-    if (k->is_changing) return error_set(e, ERR_WAIT, "other users are being written");
+    if (k->is_changing) return error_set(e, ERR_WAIT, "other users are being saved");
     buf_clear(&k->wanted, 0);
     buf_append(&k->wanted, text.data, text.len);
     buf_require(&k->wanted);
@@ -144,7 +145,7 @@ enum err kept_users_change(struct kept_users *k, struct slice text, struct users
     k->change = c;
     c->slot = &k->change;
     worker_post(k->worker, &k->job);
-    return error_set(e, ERR_WAIT, "the users are being written");
+    return error_set(e, ERR_WAIT, "the users are being saved");
 }
 
 /* ---- a program that is started anew ---------------------------------------------------------- */
@@ -174,7 +175,7 @@ static void take_over(struct kept_users *k)
     if (file_read_all(path, &text, HANDED_BYTES_MAX, &e) == OK) {
         take_text(k, buf_slice(&text));
     } else {
-        log_warning("the users of before are not known: %s", e.text);
+        log_warning("the previous users are unknown: %s", e.text);
     }
     (void)unsetenv(HANDED_OVER);
     close(fd);
@@ -198,7 +199,7 @@ void kept_users_open(struct kept_users *k, struct server *s, struct worker *work
         die("%s", e.text);
     env->users.are_kept = true;
     env->users.are_awaited = true;
-    if (pthread_mutex_init(&k->lock, NULL) != 0) die("no lock for the users");
+    if (pthread_mutex_init(&k->lock, NULL) != 0) die("cannot create a lock for the users");
     take_over(k);
 }
 

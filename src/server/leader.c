@@ -96,7 +96,7 @@ void leader_prepare(struct server *s, struct worker *w)
     buf_append_byte(&x->texts, '\0');
     buf_require(&x->texts);
     x->postgres.texts_path = (const char *)x->texts.data;
-    log_notice("this node leads, epoch %llu", (unsigned long long)term_epoch(s->term));
+    log_notice("this node is the leader, epoch %llu", (unsigned long long)term_epoch(s->term));
     s->renewed_us = clock_mono_us();
     make_directory(s);
     worker_post(w, &x->job);
@@ -151,7 +151,7 @@ void leader_give_up(struct server *s)
     if (x == NULL) return;
     if (x->result == OK) {
         db_begin(x->db, &x->options);
-        if (db_close(x->db, &e) != OK) log_warning("stopping: %s; the log has everything", e.text);
+        if (db_close(x->db, &e) != OK) log_warning("stopping: %s; the log is complete", e.text);
     }
     s->term = NULL;
     leading_free(s);
@@ -171,7 +171,7 @@ void leader_start_goes_on(struct server *s)
     int64_t now_us = clock_mono_us();
     if (now_us - s->renewed_us < (int64_t)s->config->lease_ms * 1000 / 3) return;
     s->renewed_us = now_us;
-    if (term_renew(s->term, &e) != OK) log_warning("the lease is not renewed: %s", e.text);
+    if (term_renew(s->term, &e) != OK) log_warning("cannot renew the lease: %s", e.text);
 }
 
 bool leader_may_send(void *server)
@@ -205,9 +205,9 @@ static void say_why(struct server *s, const struct pg_journal_state *state)
     struct serving *v = &s->env.node.serving;
     const char *waits = s->node.known.waits;
     const char *why = state->lease_error;
-    if (why[0] == '\0') why = v->is_mute ? "its lease is over" : "PostgreSQL is silent";
-    (void)error_set(&v->why, ERR_TRYAGAIN, "this node leads, and %s now: %s%s%s",
-                    v->is_mute ? "may not answer" : "can write nothing", why,
+    if (why[0] == '\0') why = v->is_mute ? "its lease has expired" : "PostgreSQL does not respond";
+    (void)error_set(&v->why, ERR_TRYAGAIN, "this node is the leader, but %s now: %s%s%s",
+                    v->is_mute ? "must not reply" : "cannot write", why,
                     waits[0] != '\0' ? "; " : "", waits);
 }
 
@@ -223,7 +223,7 @@ void leader_tick(struct server *s)
     if (s->is_held) say_why(s, &state);
     if (s->is_held && !was_held) log_warning("%s", v->why.text);
     if (!was_held || s->is_held) return;
-    log_notice("this node leads, and answers again");
+    log_notice("this node is the leader, and replies again");
     following_wake(&s->env);
 }
 
@@ -253,7 +253,7 @@ void leader_end(const struct server *s, const struct error *e)
     struct buf text;
     sigset_t none;
     buf_init(&text);
-    log_warning("this node does not lead any more: %s; it starts anew and stands by", e->text);
+    log_warning("this node is no longer the leader: %s; restarting as a standby", e->text);
     size_t count = read_arguments(&text, argv);
     bool is_piped = count > 1 && strcmp(argv[1], "-") == 0; /* its configuration was read once */
     (void)umask(s->umask_before);

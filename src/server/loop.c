@@ -66,7 +66,7 @@ static void tell_start(struct server *s)
     if (engine_is_started(s->env.db->engine)) {
         service_ready(&s->service, "serving");
     } else {
-        service_progress(&s->service, "reading what queues and indexes keep in memory");
+        service_progress(&s->service, "loading queues and indexes");
     }
 }
 
@@ -109,12 +109,12 @@ static void on_stop_signal(void *arg, int signal)
 {
     struct server *s = arg;
     if (s->is_signalled) {
-        log_warning("second signal: ending at once; what is acknowledged is in the journal");
+        log_warning("second signal: exiting immediately; acknowledged data is in the journal");
         _exit(1);
     }
     s->is_signalled = true;
     log_notice("signal %d: stopping", signal);
-    service_stopping(&s->service, "stopping: a signal");
+    service_stopping(&s->service, "stopping: received a signal");
     net_stop(s->net);
 }
 

@@ -7,10 +7,9 @@
 
 static void print_help(void)
 {
-    printf("usage: tupled [config-file] [--name value ...]\n"
-           "       tupled --version | --help\n\n"
-           "A tuple store that any Redis client can drive. Settings (in a file one a line, on the\n"
-           "command line with two dashes; conf/tupled.conf explains each):\n\n");
+    printf("usage: tupled [config-file] [--name value ...]\n       tupled --version | --help\n\nA "
+           "durable server for any Redis client. Settings (one per line in the file, with two "
+           "dashes\non the command line; conf/tupled.conf explains each):\n\n");
     for (size_t i = 0; i < config_count(); i++) {
         printf("  --%-28s %s\n", config_name(i), config_help(i));
         printf("    %-28s default: %s\n", "", config_default(i));

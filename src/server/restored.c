@@ -31,13 +31,14 @@ enum err restored_frozen(const struct server *s, int64_t *frozen_ms, struct erro
         bool is_good = slice_to_u64(slice_take(&line, ' '), &version) &&
                        slice_to_i64(line, frozen_ms) && *frozen_ms > 0;
         if (r == OK && !is_good) {
-            r = error_set(e, ERR_CORRUPT, "%s is damaged: it must have a version and a time in ms",
+            r = error_set(e, ERR_CORRUPT,
+                          "%s is damaged: it must contain a version and a time in ms",
                           (char *)path.data);
         }
     }
     if (r == OK && *frozen_ms != 0) {
-        log_notice("frozen: the data is as of version %016llx0000, nothing can be written; without "
-                   "the file %s a start opens it for writing",
+        log_notice("frozen: the data is as of version %016llx0000 and read-only; to open it for "
+                   "writing, remove the file %s and start again",
                    (unsigned long long)version, (char *)path.data);
     }
     buf_fini(&path);
@@ -52,7 +53,7 @@ void restored_queues(const struct server *s)
     restored_path(s, RESTORE_HELD_FILE, &path);
     if (file_exists((char *)path.data)) {
         queues_hold(s->env.db->queues, true);
-        log_notice("queues are held: no message is delivered until KV.QUEUE HOLD NO");
+        log_notice("queues are on hold: no message is delivered until KV.QUEUE HOLD NO");
     }
     buf_fini(&path);
 }

@@ -38,7 +38,7 @@ __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
 {
     const struct server *s = arg;
     if (leader_is_lost(s)) leader_end(s, e);
-    log_warning("stopping: %s; nothing is acknowledged any more, what was acknowledged is safe",
+    log_warning("stopping: %s; no more writes are acknowledged, acknowledged data is safe",
                 e->text);
     fprintf(stderr, "tupled: %s\n", e->text);
     _exit(1);
@@ -231,10 +231,10 @@ static void log_ready(const struct server *s)
     const struct log_field local[] = {{.name = "unixsocket", .text = c->unixsocket}};
     if (s->http_port != 0) {
         log_event(LOG_LEVEL_NOTICE, http, 2, "ready to accept HTTP%s on %s port %u",
-                  c->http_tls == CONFIG_YES ? " under TLS" : "", c->http_bind, s->http_port);
+                  c->http_tls == CONFIG_YES ? " over TLS" : "", c->http_bind, s->http_port);
     }
     if (s->sentinel_port != 0) {
-        log_notice("ready to accept questions to Sentinel on %s port %u", c->bind[0],
+        log_notice("ready to accept Sentinel connections on %s port %u", c->bind[0],
                    s->sentinel_port);
     }
     if (tls_has_port(s)) {
@@ -262,7 +262,8 @@ static void warn_if_open(const struct config *c)
 {
     if (!file_is_open_to_others(c->dir, c->data_group_access == CONFIG_YES)) return;
     log_warning(
-        "the directory %s is open to other users of this machine; `chmod %s` makes it private",
+        "the directory %s is accessible to other users of this machine; `chmod %s` makes it "
+        "private",
         c->dir, c->data_group_access == CONFIG_YES ? "750" : "700");
 }
 
@@ -290,7 +291,7 @@ static void log_passed_over(const struct config *c)
     const char *line = c->passed_over;
     while (line != NULL && *line != '\0') {
         int len = (int)strcspn(line, "\n");
-        log_notice("a setting of Redis has no effect: %.*s", len, line);
+        log_notice("setting of Redis without effect: %.*s", len, line);
         line += len + 1;
     }
 }
@@ -300,7 +301,7 @@ static void begin_start(struct server *s)
     log_starting(s->config);
     log_passed_over(s->config);
     service_init(&s->service);
-    service_progress(&s->service, "opening the data");
+    service_progress(&s->service, "opening the data directory");
     s->memory_bytes = memory_limit();
     s->processors = processors_limit();
     read_test_environment(s);
@@ -356,7 +357,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         net_close(s.net);
         cluster_close(&s);
         enum err closed = db_close(s.env.db, &closing);
-        if (closed != OK) log_warning("stopping: %s; the journal has everything", closing.text);
+        if (closed != OK) log_warning("stopping: %s; the journal is complete", closing.text);
         if (r == OK) r = closed;
         http_free(s.http); /* its tickets hold users */
         /* The close may have told the end of a backup. */

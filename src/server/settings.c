@@ -282,7 +282,7 @@ void settings_limit_clients(struct server *s)
     uint64_t wanted = s->config->maxclients;
     uint64_t possible = clients_possible(s, wanted);
     if (possible >= wanted) return;
-    log_warning("maxclients lowered from %llu to %llu: no more open files are allowed",
+    log_warning("maxclients lowered from %llu to %llu by the limit of open files",
                 (unsigned long long)wanted, (unsigned long long)possible);
     s->config->maxclients = possible;
 }
@@ -376,7 +376,7 @@ static enum err check_kept(const struct server *s, const struct config_change *c
         *failed = i;
         if (changes[i].setting != config_find(slice_str("requirepass"))) continue;
         return error_set(e, ERR_SYNTAX,
-                         "users are kept in PostgreSQL: use ACL SETUSER default resetpass >...");
+                         "users are stored in PostgreSQL: use ACL SETUSER default resetpass >...");
     }
     return OK;
 }

@@ -86,7 +86,7 @@ void tls_take(struct server *s, const struct tls_made *made, const char *why)
     if (gmtime_r(&end, &tm) != NULL) (void)strftime(date, sizeof date, "%Y-%m-%d", &tm);
     use(s, made);
     note_reload(s, NULL);
-    log_notice("TLS: files and settings taken (%s); the certificate is good until %s", why, date);
+    log_notice("TLS: loaded files and settings (%s); the certificate is valid until %s", why, date);
 }
 
 enum err tls_open(struct server *s, struct error *e)
@@ -110,7 +110,7 @@ void tls_reload(struct server *s, const char *why)
     /* They are tried again when they change again, not at every look. */
     memcpy(s->tls_stamps, made.stamps, sizeof made.stamps);
     note_reload(s, &e);
-    log_warning("TLS: nothing is taken (%s), what was in force stays: %s", why, e.text);
+    log_warning("TLS: configuration not reloaded (%s); keeping the previous one: %s", why, e.text);
 }
 
 void tls_tick(struct server *s)

@@ -17,12 +17,13 @@ static enum err no_file(const struct server *s, struct error *e)
 {
     if (s->env.users.are_kept) {
         return error_set(e, ERR_SYNTAX,
-                         "users are kept in PostgreSQL, for all nodes: ACL SETUSER changes them "
-                         "there, and nothing has to be loaded or saved");
+                         "users are stored in PostgreSQL, for all nodes; change them with ACL "
+                         "SETUSER, without loading or saving");
     }
     return error_set(e, ERR_SYNTAX,
-                     "This server is not configured to use an ACL file (aclfile). Users made with "
-                     "ACL SETUSER are kept by CONFIG REWRITE, if there is a configuration file.");
+                     "This server is not configured to use an ACL file (aclfile). Users created "
+                     "with ACL SETUSER are saved by CONFIG REWRITE, if there is a configuration "
+                     "file.");
 }
 
 enum err users_load_file(void *server, struct error *e)
@@ -32,7 +33,7 @@ enum err users_load_file(void *server, struct error *e)
     if (!has_file(s)) return no_file(s, e);
     buf_init(&text);
     enum err r = file_read_all(s->config->aclfile, &text, ACLFILE_BYTES_MAX, e);
-    if (r == OK && text.is_failed) r = error_set(e, ERR_NOMEM, "no memory to read the aclfile");
+    if (r == OK && text.is_failed) r = error_set(e, ERR_NOMEM, "out of memory to read the aclfile");
     if (r == OK) r = users_load(s->env.users.all, buf_slice(&text), s->config->aclfile, e);
     buf_fini(&text);
     return r;
@@ -46,7 +47,7 @@ enum err users_save_file(void *server, struct error *e)
     buf_init(&text);
     users_describe(s->env.users.all, true, &text);
     enum err r = OK;
-    if (text.is_failed) r = error_set(e, ERR_NOMEM, "no memory for the text of the aclfile");
+    if (text.is_failed) r = error_set(e, ERR_NOMEM, "out of memory for the text of the aclfile");
     if (r == OK) r = file_write_all(s->config->aclfile, buf_slice(&text), e);
     buf_fini(&text);
     return r;
@@ -88,7 +89,7 @@ enum err users_open(struct server *s, struct error *e)
     if (has_file(s) && (c->users != NULL || c->requirepass[0] != '\0')) {
         return error_set(e, ERR_SYNTAX,
                          "with an aclfile, the configuration must have no requirepass and no user "
-                         "lines: write them into %s",
+                         "lines; write them to %s",
                          c->aclfile);
     }
     if (has_file(s)) return users_load_file(s, e);

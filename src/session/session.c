@@ -81,7 +81,7 @@ static void session_write(struct client *client, struct slice bytes, uint64_t ve
     if (stream_is_overrun(s)) return;
     if (!client->settings.is_no_evict && client_memory_is_full(env, bytes.len)) {
         env->stats.evicted_clients++;
-        stream_overrun(s, "a message for it was dropped, since all clients together hold more "
+        stream_overrun(s, "a message for it was dropped, because all clients together use more "
                           "than twice maxmemory-clients");
         return;
     }
@@ -301,7 +301,7 @@ static uint8_t *session_room(struct stream *s, size_t *size)
     resp_reader_take(&x->reader, &x->shared->spares);
     uint8_t *p = resp_reader_room(&x->reader, wanted, size);
     if (p == NULL || resp_reader_buffered(&x->reader) > o->query_bytes_max) {
-        log_warning("client %s closed: its query buffer is over client-query-buffer-limit",
+        log_warning("client %s closed: its query buffer exceeds client-query-buffer-limit",
                     s->link.address);
         stream_kill(s);
         return NULL;
@@ -396,9 +396,9 @@ static int64_t session_check(struct stream *s, int64_t now_ms)
     int64_t idle_ms = now_ms - s->link.active_ms;
     const char *why = NULL;
     if (is_login_late(x, now_ms)) {
-        why = "it has not said AUTH in time";
+        why = "it has not authenticated in time";
     } else if (is_abandoned(x)) {
-        why = "it went away while its command waited";
+        why = "disconnected while its command waited";
     } else if (!may_idle(x) && idle_ms > (int64_t)x->shared->options.idle_s * 1000) {
         why = "idle";
     }

@@ -7,7 +7,7 @@
 #define BACKUP_LOOK_MS 100
 
 const struct tool_option backup_options[] = {
-    {"--wait", 'w', NULL, "until the file is there, and say what it holds"},
+    {"--wait", 'w', NULL, "wait until the backup is complete, and print its name"},
     {.name = NULL},
 };
 
@@ -89,7 +89,7 @@ enum tool_status backup_run(struct tool *t)
     if (status == TOOL_DONE && tool_has(t, "--wait")) {
         status = backup_wait(t, w, &k);
         if (status == TOOL_DONE && !k.is_good) {
-            status = tool_fail(TOOL_NO, "the backup failed: %.*s", (int)k.error.len,
+            status = tool_fail(TOOL_NO, "backup failed: %.*s", (int)k.error.len,
                                (const char *)k.error.data);
         }
         if (status == TOOL_DONE) status = backup_show(t, &k, true);

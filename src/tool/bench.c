@@ -10,12 +10,12 @@
 #include "tool/output.h"
 
 const struct tool_option bench_options[] = {
-    {"--connections", 'c', "N", "at a time (default: 50)"},
-    {"--pipeline", 'P', "N", "operations under way on each connection (default: 1)"},
-    {"--seconds", 's', "N", "for each mix (default: 3)"},
-    {"--requests", 'n', "N", "for each mix, in place of seconds"},
-    {"--keys", 0, "N", "how many different keys (default: 10000)"},
-    {"--size", 0, "N", "bytes of a value (default: 64)"},
+    {"--connections", 'c', "N", "connections at a time (default: 50)"},
+    {"--pipeline", 'P', "N", "operations in flight on each connection (default: 1)"},
+    {"--seconds", 's', "N", "seconds for each mix (default: 3)"},
+    {"--requests", 'n', "N", "operations for each mix, instead of seconds"},
+    {"--keys", 0, "N", "number of different keys (default: 10000)"},
+    {"--size", 0, "N", "size of a value in bytes (default: 64)"},
     {.name = NULL},
 };
 
@@ -69,7 +69,7 @@ static enum tool_status bench_names(const struct tool *t)
     for (size_t i = 0; i < t->word_count; i++) {
         if (bench_find(t->words[i]) != NULL) continue;
         return tool_fail(TOOL_WORDS,
-                         "there is no mix %s: get, set, atomic, queue, list, watch, "
+                         "unknown mix %s; the mixes are get, set, atomic, queue, list, watch, "
                          "plain-get, plain-set",
                          t->words[i]);
     }
@@ -104,7 +104,7 @@ static enum tool_status bench_all(struct bench *b, struct wire *w, struct sheet 
         if (status == TOOL_DONE) status = bench_load(b, m, result);
         if (status == TOOL_DONE) bench_row(s, m, result);
         if (status == TOOL_DONE && result->was_stopped) {
-            status = tool_fail(TOOL_NO, "stopped before its end");
+            status = tool_fail(TOOL_NO, "interrupted");
         }
     }
     mem_free(result);
@@ -145,8 +145,8 @@ enum tool_status bench_run(struct tool *t)
     if (status == TOOL_DONE) {
         if (!t->is_quiet) {
             fprintf(stderr,
-                    "bench: writes below [\"tupledctl-bench\",\"%s\"], to plain keys and a queue "
-                    "that begin with tupledctl-bench, and removes all of it at the end\n",
+                    "bench: writes below [\"tupledctl-bench\",\"%s\"], to string keys and to a "
+                    "queue that begin with tupledctl-bench, and deletes all of it at the end\n",
                     b.id);
         }
         status = bench_all(&b, w, &s);

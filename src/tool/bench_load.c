@@ -158,7 +158,7 @@ static enum tool_status load_run(struct load *l)
         }
         if (l->is_ending && last_us < 0) last_us = clock_mono_us() + LOAD_LAST_US;
         if (last_us >= 0 && clock_mono_us() > last_us) {
-            return tool_fail(TOOL_BROKEN, "no answer to what is under way for 30 s");
+            return tool_fail(TOOL_BROKEN, "no reply to pending operations for 30 s");
         }
         load_show(l);
     }

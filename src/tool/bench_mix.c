@@ -155,7 +155,7 @@ const struct bench_mix bench_mixes[] = {
     {"queue", "KV.ENQUEUE, KV.DEQUEUE, KV.ACK one after the other", false, false, mix_queue_ask,
      mix_queue_hear},
     {"list", "KV.LIST of 100 entries", true, false, mix_list_ask, mix_list_hear},
-    {"watch", "KV.SET until who watches the key has heard of it", false, true, mix_watch_ask,
+    {"watch", "KV.SET until a watcher of the key is notified", false, true, mix_watch_ask,
      mix_text_hear},
     {"plain-get", "GET of one key", true, false, mix_plain_get_ask, mix_text_hear},
     {"plain-set", "SET of one key", false, false, mix_plain_set_ask, mix_text_hear},
@@ -211,8 +211,7 @@ enum tool_status bench_clean(struct bench *b, struct wire *w)
     enum tool_status status = mix_replies(w, 3);
     if (status != TOOL_DONE) {
         tool_fail(status,
-                  "what it wrote is still there: below %s, plain keys tupledctl-bench:%s:*, "
-                  "queue %s",
+                  "its data is still there: below %s, string keys tupledctl-bench:%s:*, queue %s",
                   prefix, b->id, queue);
     }
     return status;

@@ -9,8 +9,8 @@
 #include "tool/output.h"
 
 const struct tool_option check_options[] = {
-    {"--files", 0, NULL, "only files and their checksums: nothing is copied"},
-    {"--scratch", 0, "DIR", "for the copy that is looked at; else TMPDIR, else beside it"},
+    {"--files", 0, NULL, "check only files and checksums; copies nothing"},
+    {"--scratch", 0, "DIR", "directory for the temporary copy (default: TMPDIR, or beside DIR)"},
     {.name = NULL},
 };
 
@@ -112,7 +112,7 @@ enum tool_status check_command_run(struct tool *t)
     json_out_fini(&c.json);
     buf_fini(&c.line);
     if (r == OK && k.damaged > 0) {
-        status = tool_fail(TOOL_NO, "%s is damaged: docs/durability.md says what to do", k.dir);
+        status = tool_fail(TOOL_NO, "%s is damaged; docs/durability.md explains what to do", k.dir);
     }
     return status;
 }

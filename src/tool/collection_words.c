@@ -125,18 +125,18 @@ static const char *add_element(const struct fields *f, size_t type, struct slice
     switch ((enum collection_type)type) {
     case TYPE_HASH:
         if (add_field(f, raw, a, w)) return NULL;
-        return "an element of a hash is a list: field, value, and its expiry if it has one";
+        return "an element of a hash must be a list of field, value and, if it has one, expiry";
     case TYPE_ZSET:
         if (add_scored(f, raw, a, w)) return NULL;
-        return "an element of a zset is a list: member and score";
+        return "an element of a zset must be a list of member and score";
     case TYPE_STREAM:
         if (add_part(f, raw, a, w)) return NULL;
-        return "an element of a stream is a list: an id and its fields and values; or STATE, "
-               "GROUP, CONSUMER or PENDING and what it has";
+        return "an element of a stream must be a list of an id and its fields and values, or of "
+               "STATE, GROUP, CONSUMER or PENDING and its members";
     case TYPE_LIST:
     case TYPE_SET: break;
     }
-    if (!field_text(f, raw, a, &text)) return "an element is text or bytes";
+    if (!field_text(f, raw, a, &text)) return "an element must be a string or bytes";
     add(w, a, text);
     return NULL;
 }
@@ -154,12 +154,13 @@ const char *collection_words_make(const struct record *r, struct arena *a,
     const char *wrong = NULL;
     bool is_text = field_text(f, fields_get(f, "collection"), a, &name);
     while (is_text && type < TYPE_COUNT && !slice_eq(name, slice_str(types[type].name))) type++;
-    if (!is_text || type == TYPE_COUNT) return "a collection is a hash, list, set, zset or stream";
+    if (!is_text || type == TYPE_COUNT)
+        return "a collection must be a hash, list, set, zset or stream";
     if (more.len > 0 && (!field_i64(f, more, &before) || before < 1)) {
-        return "more is the number of elements in the records before";
+        return "more must be the number of elements in the records before";
     }
     if (!field_list(f, fields_get(f, "elements"), a, &items, &count) || count == 0) {
-        return "a collection has a list of elements";
+        return "a collection must have a list of elements";
     }
     *out = (struct collection_words){.items = NULL};
     add(out, a, slice_str(types[type].word));

@@ -6,47 +6,47 @@
 #define DATABASE_WORDS 16
 
 const struct tool_option database_options[] = {
-    {"--max-bytes", 0, "SIZE", "limit: keys and values together, as 1gb; 0 = none"},
+    {"--max-bytes", 0, "SIZE", "limit: size of keys and values, such as 1gb; 0 = none"},
     {"--max-entries", 0, "N", "limit: entries; 0 = none"},
-    {"--rate", 0, "N", "limit: commands a second; 0 = none"},
-    {"--backup", 0, "YES|NO", "is it in base backups of the archive"},
-    {"--keep", 0, "N", "base backups to keep at least"},
-    {"--comment", 0, "TEXT", "what it is for"},
+    {"--rate", 0, "N", "limit: commands per second; 0 = none"},
+    {"--backup", 0, "YES|NO", "whether base backups of the archive include it"},
+    {"--keep", 0, "N", "least number of base backups to keep"},
+    {"--comment", 0, "TEXT", "comment"},
     {.name = NULL},
 };
 
 const struct tool_command database_actions[] = {
     {.name = "list",
      .synopsis = "",
-     .summary = "the databases, what they hold and their limits",
+     .summary = "list the databases with their size and limits",
      .run = database_list_run},
     {.name = "info",
      .synopsis = "NAME",
-     .summary = "all that is known of one",
+     .summary = "show everything about a database",
      .words_min = 1,
      .words_max = 1,
      .run = database_info_run},
     {.name = "create",
      .synopsis = "NAME",
-     .summary = "make one, with limits and a comment",
+     .summary = "create a database, with limits and a comment",
      .words_min = 1,
      .words_max = 1,
      .run = database_create_run},
     {.name = "limit",
      .synopsis = "NAME",
-     .summary = "change limits and comment; what is not named stays",
+     .summary = "change limits and comment; others do not change",
      .words_min = 1,
      .words_max = 1,
      .run = database_create_run},
     {.name = "rename",
      .synopsis = "NAME NEW",
-     .summary = "give it another name; its number stays",
+     .summary = "rename a database; its number does not change",
      .words_min = 2,
      .words_max = 2,
      .run = database_rename_run},
     {.name = "drop",
      .synopsis = "NAME",
-     .summary = "remove it with all that is in it; asks before",
+     .summary = "delete a database and all its data; asks for confirmation",
      .words_min = 1,
      .words_max = 1,
      .run = database_drop_run},
@@ -134,8 +134,8 @@ enum tool_status database_create_run(struct tool *t)
     }
     if (is_limit && count == 3) {
         return tool_fail(TOOL_WORDS,
-                         "what is to change? --max-bytes, --max-entries, --rate, --backup, "
-                         "--keep, --comment");
+                         "nothing to change; give --max-bytes, --max-entries, --rate, --backup, "
+                         "--keep or --comment");
     }
     return tool_do(t, words);
 }
@@ -147,7 +147,7 @@ enum tool_status database_rename_run(struct tool *t)
 
 enum tool_status database_drop_run(struct tool *t)
 {
-    enum tool_status status = tool_confirm(t, "The database %s and all that is in it will be gone.",
+    enum tool_status status = tool_confirm(t, "The database %s and all its data will be deleted.",
                                            t->words[0]);
     if (status != TOOL_DONE) return status;
     return tool_do(t, TOOL_WORDS_OF("KV.DB", "DROP", t->words[0]));

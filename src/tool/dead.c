@@ -9,8 +9,8 @@
 #define DEAD_WORDS_MAX 100000
 
 const struct tool_option dead_options[] = {
-    {"--where", 0, "FILTER", "list: those whose value matches"},
-    {"--count", 0, "N", "list: at most so many (default: 100; 0 = all)"},
+    {"--where", 0, "FILTER", "list: only those whose value matches"},
+    {"--count", 0, "N", "list: maximum number (default: 100; 0 = all)"},
     {"--all", 0, NULL, "requeue, delete: all of the queue"},
     {.name = NULL},
 };
@@ -18,25 +18,25 @@ const struct tool_option dead_options[] = {
 const struct tool_command dead_actions[] = {
     {.name = "list",
      .synopsis = "QUEUE",
-     .summary = "the dead letters of a queue, newest first",
+     .summary = "list the dead letters of a queue, newest first",
      .words_min = 1,
      .words_max = 1,
      .run = dead_list_run},
     {.name = "show",
      .synopsis = "QUEUE ID",
-     .summary = "one of them",
+     .summary = "show a dead letter",
      .words_min = 2,
      .words_max = 2,
      .run = dead_show_run},
     {.name = "requeue",
      .synopsis = "QUEUE ID...|--all",
-     .summary = "let them begin anew",
+     .summary = "enqueue dead letters again",
      .words_min = 1,
      .words_max = DEAD_WORDS_MAX,
      .run = dead_requeue_run},
     {.name = "delete",
      .synopsis = "QUEUE ID...|--all",
-     .summary = "remove them; asks before",
+     .summary = "delete dead letters; asks for confirmation",
      .words_min = 1,
      .words_max = DEAD_WORDS_MAX,
      .run = dead_delete_run},
@@ -143,7 +143,7 @@ enum tool_status dead_show_run(struct tool *t)
 static enum tool_status dead_which(const struct tool *t)
 {
     if (tool_has(t, "--all") == (t->word_count > 1)) {
-        return tool_fail(TOOL_WORDS, "which dead letters? Their ids, or --all");
+        return tool_fail(TOOL_WORDS, "no dead letters given; give their ids, or --all");
     }
     return TOOL_DONE;
 }
@@ -173,7 +173,7 @@ enum tool_status dead_delete_run(struct tool *t)
 {
     enum tool_status status = dead_which(t);
     if (status == TOOL_DONE) {
-        status = tool_confirm(t, "%s dead letters of %s will be gone.",
+        status = tool_confirm(t, "%s dead letters of %s will be deleted.",
                               t->word_count > 1 ? "These" : "All", t->words[0]);
     }
     if (status != TOOL_DONE) return status;

@@ -95,9 +95,8 @@ static enum tool_status deno_record_bad(const struct deno_entry *x, const char *
     }
     buf_require(&name);
     bool is_long = name.len > DENO_NAME_CHARS;
-    tool_fail(TOOL_NO, "%s, the entry %.*s%s: %s", x->where,
-              is_long ? DENO_NAME_CHARS : (int)name.len, (const char *)name.data,
-              is_long ? "..." : "", what);
+    tool_fail(TOOL_NO, "%s, entry %.*s%s: %s", x->where, is_long ? DENO_NAME_CHARS : (int)name.len,
+              (const char *)name.data, is_long ? "..." : "", what);
     buf_fini(&name);
     return TOOL_NO;
 }
@@ -108,7 +107,7 @@ enum tool_status deno_record_entry(struct deno_record *d, const struct deno_entr
     struct error e = {.text = ""};
     struct buf stamp;
     deno_record_begin(d);
-    if (x->key.len == 0) return deno_record_bad(x, "a key has at least one part");
+    if (x->key.len == 0) return deno_record_bad(x, "a key must have at least one part");
     if (key_check(x->key, &e) != OK) return deno_record_bad(x, e.text);
     key_to_msgpack(x->key, &d->key);
     if (deno_to_value(x->encoding, x->data, &d->value, &e) != OK) {
@@ -136,7 +135,7 @@ enum tool_status deno_record_entry(struct deno_record *d, const struct deno_entr
 static enum tool_status deno_record_bad_message(const struct deno_message *x, const char *what)
 {
     int len = x->id.len > DENO_NAME_CHARS ? DENO_NAME_CHARS : (int)x->id.len;
-    return tool_fail(TOOL_NO, "%s, the message %.*s: %s", x->where, len, (const char *)x->id.data,
+    return tool_fail(TOOL_NO, "%s, message %.*s: %s", x->where, len, (const char *)x->id.data,
                      what);
 }
 
@@ -235,10 +234,10 @@ enum tool_status deno_record_message(struct deno_record *d, const struct deno_me
     record_i64(&r, "due", x->due_ms < 0 ? 0 : x->due_ms);
     record_i64(&r, "attempts", x->attempts);
     if (!deno_record_backoff(d, x->backoff, &r)) {
-        return deno_record_bad_message(x, "its backoff schedule is no list of milliseconds");
+        return deno_record_bad_message(x, "its backoff schedule is not a list of milliseconds");
     }
     if (!deno_record_undelivered(d, x->undelivered, &r)) {
-        return deno_record_bad_message(x, "its keysIfUndelivered are no list of keys");
+        return deno_record_bad_message(x, "its keysIfUndelivered is not a list of keys");
     }
     record_end(&r);
     buf_require(&d->message);

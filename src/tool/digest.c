@@ -19,7 +19,7 @@
 #include "tool/output.h"
 
 const struct tool_option digest_options[] = {
-    {"--prefix", 0, "KEY", "of the entries below this key only"},
+    {"--prefix", 0, "KEY", "only the entries below this key"},
     {.name = NULL},
 };
 
@@ -94,7 +94,8 @@ static enum tool_status digest_elements(struct digest *d, struct slice key)
     }
     if (s != TOOL_DONE) return s;
     if (end != ELEMENTS_READ) {
-        return tool_fail(TOOL_NO, "%.*s changed while it was read: stop all writes meanwhile",
+        return tool_fail(TOOL_NO,
+                         "%.*s changed while it was read; stop all writes during the digest",
                          (int)key.len, (const char *)key.data);
     }
     snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, sum.high, sum.low);

@@ -22,10 +22,11 @@
 #define EXPORT_ROUNDS 5    /* of changes, while collections change */
 
 const struct tool_option export_options[] = {
-    {"--all", 0, NULL, "queues, indexes, limits too; without --db all databases, and functions"},
+    {"--all", 0, NULL,
+     "also export queues, indexes and limits; without --db all databases, and functions"},
     {"--format", 0, "FORMAT", "jsonl (default) or msgpack"},
-    {"--output", 'o', "FILE", "into this file, which is there when it is complete"},
-    {"--prefix", 0, "KEY", "the entries below this key only"},
+    {"--output", 'o', "FILE", "write to this file, which appears when it is complete"},
+    {"--prefix", 0, "KEY", "only the entries below this key"},
     {.name = NULL},
 };
 
@@ -203,9 +204,9 @@ static enum tool_status export_stale(const redisReply *r)
 {
     if (!slice_has_prefix(wire_slice(r), slice_str("STALE"))) return tool_refused(r);
     return tool_fail(TOOL_NO,
-                     "the export took longer than the server keeps changes, so it is not one "
-                     "state: set changes-retention-age and changes-retention-size higher, or "
-                     "export prefix by prefix. The server says: %s",
+                     "the export took longer than the server keeps changes, so it is not "
+                     "consistent; raise changes-retention-age and changes-retention-size, or "
+                     "export prefix by prefix. The server replied: %s",
                      r->str);
 }
 
@@ -346,13 +347,13 @@ static enum tool_status export_rounds(struct exporter *x, struct export_database
     }
     if (s == TOOL_DONE && x->ahead > 0) {
         tool_warn(x->t,
-                  "%llu collections (hashes, lists, sets) are written to all the time: what the "
-                  "export has of them is newer than the rest",
+                  "%llu collections (hashes, lists, sets) are written to continuously; their "
+                  "state in the export is newer than the rest",
                   (unsigned long long)x->ahead);
     }
     if (s == TOOL_DONE && x->torn > 0) {
         tool_warn(x->t,
-                  "%llu collections (hashes, lists, sets) changed whenever they were read: they "
+                  "%llu collections (hashes, lists, sets) changed each time they were read; they "
                   "are missing in the export, or older than the rest",
                   (unsigned long long)x->torn);
     }
@@ -454,15 +455,15 @@ static enum tool_status export_write(struct exporter *x)
     bool is_file = x->out.path != NULL;
     enum tool_status s = export_once(x, &version);
     for (int i = 0; s != TOOL_DONE && x->is_flushed && is_file && i < EXPORT_AGAIN_MAX; i++) {
-        tool_warn(x->t, "the database was emptied while it was read; the export begins anew");
+        tool_warn(x->t, "the database was flushed while it was read; the export starts again");
         s = export_out_again(&x->out);
         if (s == TOOL_DONE) s = export_once(x, &version);
     }
     progress_end(&x->progress);
     if (s != TOOL_DONE && x->is_flushed) {
-        return tool_fail(TOOL_NO, "the database was emptied while it was read, so what was written "
-                                  "is not its state; begin anew. With -o FILE that is done by "
-                                  "itself");
+        return tool_fail(TOOL_NO, "the database was flushed while it was read, so the output is "
+                                  "not its state; start again. With -o FILE this happens "
+                                  "automatically");
     }
     if (s == TOOL_DONE && is_file && !x->t->is_quiet) {
         fprintf(stderr,
@@ -481,11 +482,12 @@ static enum tool_status export_read_options(const struct tool *t, struct exporte
     x->prefix = tool_text(t, "--prefix");
     x->begun_us = clock_mono_us();
     if (x->prefix != NULL && tool_has(t, "--all")) {
-        return tool_fail(TOOL_WORDS, "--prefix is for entries, --all for everything: one of them");
+        return tool_fail(TOOL_WORDS, "--prefix exports entries and --all everything; give only "
+                                     "one of them");
     }
     if (format == NULL || strcmp(format, "jsonl") == 0) return TOOL_DONE;
     if (strcmp(format, "msgpack") != 0) {
-        return tool_fail(TOOL_WORDS, "--format is jsonl or msgpack, not %s", format);
+        return tool_fail(TOOL_WORDS, "--format must be jsonl or msgpack, not %s", format);
     }
     x->is_pack = true;
     return TOOL_DONE;

@@ -246,7 +246,7 @@ static enum tool_status export_queue(struct exporter *x, struct slice queue)
         if (s != TOOL_DONE || before == after) return s;
     }
     tool_warn(x->t,
-              "the queue %.*s is in use: messages that moved while it was read may be missing in "
+              "the queue %.*s is in use; messages that moved while it was read may be missing in "
               "the export",
               (int)queue.len, (const char *)queue.data);
     return s;

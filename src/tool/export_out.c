@@ -33,14 +33,14 @@ enum tool_status export_out_flush(struct export_out *o, bool is_all)
     struct error e;
     struct slice bytes = buf_slice(&o->pending);
     enum tool_status s = TOOL_DONE;
-    if (o->pending.is_failed) return tool_fail(TOOL_NO, "no memory for a record");
+    if (o->pending.is_failed) return tool_fail(TOOL_NO, "out of memory for a record");
     size_t enough = is_all ? 1 : o->is_held ? EXPORT_OUT_HELD : EXPORT_OUT_PENDING;
     if (bytes.len < enough) return TOOL_DONE;
     XXH3_128bits_update(o->digest, bytes.data, bytes.len);
     if (o->path != NULL) {
         s = out_said(file_write_at(&o->file, o->bytes, bytes, &e), &e);
     } else if (fwrite(bytes.data, 1, bytes.len, stdout) != bytes.len || fflush(stdout) != 0) {
-        s = tool_fail(TOOL_NO, "standard output cannot be written");
+        s = tool_fail(TOOL_NO, "cannot write to standard output");
     }
     o->bytes += bytes.len;
     buf_clear(&o->pending, EXPORT_OUT_KEPT);

@@ -51,7 +51,7 @@ static enum tool_status remote_token(struct remote *r, const struct tool *t)
     buf_append_byte(&r->token, '\0');
     buf_require(&r->token);
     if (len > 0 && is_line) return TOOL_DONE;
-    return tool_fail(TOOL_WORDS, "there is no access token: DENO_KV_ACCESS_TOKEN has it, or the "
+    return tool_fail(TOOL_WORDS, "no access token; set DENO_KV_ACCESS_TOKEN, or put it in the "
                                  "first line of --token-file");
 }
 
@@ -67,11 +67,12 @@ static enum tool_status remote_open(struct source *s, const char *from)
     bool is_url = strstr(from, "://") != NULL && web_resolve(from, NULL, &whole);
     buf_fini(&whole);
     if (!is_url) {
-        return tool_fail(TOOL_WORDS, "--from connect wants the URL of a service, of http or https");
+        return tool_fail(TOOL_WORDS, "--from connect needs the URL of a service (http or https)");
     }
     if (web_has_login(from)) {
-        return tool_fail(TOOL_WORDS, "the URL has a user or a password, where others can see them: "
-                                     "DENO_KV_ACCESS_TOKEN or --token-file has the access token");
+        return tool_fail(TOOL_WORDS, "the URL contains a user or a password, which others can "
+                                     "see; pass the access token in DENO_KV_ACCESS_TOKEN or "
+                                     "--token-file");
     }
     enum tool_status status = tool_number(s->t, "--retry", 0, 86400, &retry_s);
     if (status == TOOL_DONE) status = remote_token(r, s->t);
@@ -142,10 +143,10 @@ static enum tool_status remote_entry(struct remote *r, const Kv__Entry *e, struc
                            .data = remote_slice(e->value),
                            .encoding = e->encoding};
     if (slice_cmp(x.key, buf_slice(&r->start)) < 0 || slice_cmp(x.key, buf_slice(&r->end)) >= 0) {
-        return tool_fail(TOOL_NO, "%s: it answers with keys that were not asked for", r->url);
+        return tool_fail(TOOL_NO, "%s: the response contains keys that were not requested", r->url);
     }
     if (e->versionstamp.len != DENO_STAMP_BYTES) {
-        return tool_fail(TOOL_NO, "%s: a versionstamp of %zu bytes; it has %d", r->url,
+        return tool_fail(TOOL_NO, "%s: a versionstamp of %zu bytes instead of %d", r->url,
                          e->versionstamp.len, DENO_STAMP_BYTES);
     }
     memcpy(x.stamp, e->versionstamp.data, DENO_STAMP_BYTES);
@@ -185,7 +186,7 @@ static enum tool_status remote_seek(struct source *s, const char *place)
     bool is_place = strncmp(place, "k:", 2) == 0 && deno_record_unhex(slice_str(place + 2), &key);
     if (is_place && key.len > 0) remote_pass(r, buf_slice(&key));
     buf_fini(&key);
-    return is_place ? TOOL_DONE : tool_fail(TOOL_NO, "the place \"%s\" makes no sense", place);
+    return is_place ? TOOL_DONE : tool_fail(TOOL_NO, "invalid position \"%s\"", place);
 }
 
 static void remote_identity(const struct source *s, char out[SOURCE_PLACE_BYTES])

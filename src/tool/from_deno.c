@@ -60,8 +60,8 @@ static enum tool_status deno_file_look(const struct deno_file *d)
     if (r != OK) return tool_fail(TOOL_NO, "%s", e.text);
     if (memcmp(head, FILE_MAGIC, sizeof head) == 0) return TOOL_DONE;
     return tool_fail(TOOL_NO,
-                     "%s is no file of SQLite: --from deno reads the one that "
-                     "Deno.openKv(\"file\") keeps",
+                     "%s is not an SQLite file; --from deno reads the file of "
+                     "Deno.openKv(\"file\")",
                      d->path);
 }
 
@@ -126,8 +126,8 @@ static enum tool_status deno_file_connect(struct deno_file *d)
     if (r == SQLITE_OK) return TOOL_DONE;
     if (may_not_write) {
         return tool_fail(TOOL_NO,
-                         "%s has a -wal beside it, and SQLite must be able to write in its "
-                         "directory to read both: copy the file and its -wal elsewhere",
+                         "%s has a -wal file beside it, and SQLite needs write permission in its "
+                         "directory to read both; copy the file and its -wal to another directory",
                          d->path);
     }
     return deno_file_bad(d);
@@ -159,8 +159,8 @@ static enum tool_status deno_file_tables(struct deno_file *d)
     if (columns != 4) {
         return tool_fail(
             TOOL_NO,
-            "%s is a file of SQLite, but not of Deno KV: it has no table kv with k, v, "
-            "v_encoding and version",
+            "%s is an SQLite file, but not of Deno KV: it has no table kv with k, v, v_encoding "
+            "and version",
             d->path);
     }
     d->has_table[TABLE_KV] = true;
@@ -180,7 +180,7 @@ static enum tool_status deno_file_open(struct source *s, const char *from)
     d->is_part = s->prefix.len > 0;
     deno_record_range(s->prefix, &d->start, &d->end);
     if (strcmp(from, "-") == 0) {
-        return tool_fail(TOOL_WORDS, "--from deno reads a file, not standard input");
+        return tool_fail(TOOL_WORDS, "--from deno cannot read standard input; give a file");
     }
     enum tool_status status = deno_file_look(d);
     if (status == TOOL_DONE) status = deno_file_connect(d);
@@ -351,7 +351,7 @@ static bool deno_file_go(struct deno_file *d, const char *place)
 static enum tool_status deno_file_seek(struct source *s, const char *place)
 {
     if (deno_file_go(s->state, place)) return TOOL_DONE;
-    return tool_fail(TOOL_NO, "the place \"%s\" makes no sense", place);
+    return tool_fail(TOOL_NO, "invalid position \"%s\"", place);
 }
 
 /* The number of one row, 0 when there is none. */

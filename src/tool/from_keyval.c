@@ -179,19 +179,19 @@ static enum tool_status keyval_entry(struct keyval *k, struct record *out)
     if (stamp.len > 0 && keyval_is_null(stamp)) out->kind = RECORD_NONE;
     if (out->kind == RECORD_NONE) return TOOL_DONE;
     if (!keyval_convert(fields_get(f, "key"), &k->key)) {
-        return keyval_bad(k, "an entry has a key, a list");
+        return keyval_bad(k, "an entry must have a key, which is a list");
     }
     if (!keyval_convert(fields_get(f, "value"), &k->value)) {
-        return keyval_bad(k, "an entry has a value");
+        return keyval_bad(k, "an entry must have a value");
     }
     if (!keyval_is_null(expires) && (!field_i64(f, expires, &s) || s <= 0 || s > 1LL << 40)) {
-        return keyval_bad(k, "expires_at is in seconds");
+        return keyval_bad(k, "expires_at must be a number of seconds");
     }
     out->expires_ms = s * 1000;
     out->key = buf_slice(&k->key);
     out->value = buf_slice(&k->value);
     if (stamp.len > 0 && !field_text(f, stamp, &k->arena, &out->stamp)) {
-        return keyval_bad(k, "versionstamp is text");
+        return keyval_bad(k, "versionstamp must be a string");
     }
     return TOOL_DONE;
 }
@@ -219,7 +219,7 @@ static enum tool_status keyval_between(struct keyval *k, uint8_t *c)
         if (s != TOOL_DONE || *c == '{' || *c == 0) return s;
         bool is_good = *c == '[' ? !k->is_in_list && !k->is_over
                                  : (*c == ',' || *c == ']') && k->is_in_list;
-        if (!is_good) return keyval_bad(k, "a list of entries expected");
+        if (!is_good) return keyval_bad(k, "expected a list of entries");
         if (*c == '[') k->is_in_list = true;
         if (*c == ']') {
             k->is_in_list = false;
@@ -254,7 +254,7 @@ static enum tool_status keyval_object_next(struct keyval *k, struct fields *f, b
     enum tool_status s = keyval_between(k, &c);
     *is_end = c == 0;
     if (s == TOOL_DONE && *is_end && k->is_in_list) {
-        return keyval_bad(k, "the list does not end; the file is incomplete");
+        return keyval_bad(k, "the list is not closed; the file is incomplete");
     }
     if (s != TOOL_DONE || *is_end) return s;
     s = keyval_read(k, &raw);
@@ -266,7 +266,7 @@ static enum tool_status keyval_object_next(struct keyval *k, struct fields *f, b
     arena_reset(&k->arena);
     k->page_at = 0;
     if (field_list(f, list, &k->arena, &k->page, &k->page_count)) return TOOL_DONE;
-    return keyval_bad(k, "the entries of a page are a list");
+    return keyval_bad(k, "the entries of a page must be a list");
 }
 
 /* An entry's members. *is_end: there are no more entries. */
@@ -315,7 +315,7 @@ static enum tool_status keyval_seek(struct source *s, const char *place)
     uint64_t number = 0;
     enum tool_status status = TOOL_DONE;
     if (!slice_to_u64(slice_str(place), &number)) {
-        return tool_fail(TOOL_NO, "the place \"%s\" makes no sense", place);
+        return tool_fail(TOOL_NO, "invalid position \"%s\"", place);
     }
     while (status == TOOL_DONE && k->number < number && r.kind != RECORD_NONE) {
         status = keyval_next(s, &r);
@@ -337,7 +337,7 @@ static void keyval_share(const struct source *s, uint64_t *done, uint64_t *all)
 
 const struct source_kind source_keyval = {
     .name = "keyval",
-    .what = "entries as KeyVal's HTTP interface answers them",
+    .what = "entries as returned by KeyVal's HTTP interface",
     .open = keyval_open,
     .next = keyval_next,
     .place = keyval_place,

@@ -36,7 +36,7 @@ static enum tool_status lines_bad(const struct lines *l, const char *format, ...
 static enum tool_status lines_incomplete(const struct lines *l)
 {
     return tool_fail(TOOL_NO,
-                     "%s is incomplete: its end is not there, so the export was not finished",
+                     "%s is incomplete: its last line is missing, so the export was not finished",
                      l->in.path);
 }
 
@@ -76,7 +76,7 @@ static enum tool_status lines_open(struct source *s, const char *from)
     l->is_pack = rest.len > 0 && rest.data[0] >= 0x80;
     l->is_export = lines_is_export(l);
     if (l->is_pack && !l->is_export) {
-        return tool_fail(TOOL_NO, "%s is neither JSON lines nor an export in MessagePack", from);
+        return tool_fail(TOOL_NO, "%s is neither JSON lines nor a MessagePack export", from);
     }
     return l->is_export && !lines_has_tail(l) ? lines_incomplete(l) : TOOL_DONE;
 }
@@ -119,11 +119,12 @@ static enum tool_status lines_expiry(struct lines *l, struct record *out)
     out->expires_ms = 0;
     if (expires.len > 0 && slice_eq(expires, slice_str("null"))) expires.len = 0;
     if (ttl.len > 0 && slice_eq(ttl, slice_str("null"))) ttl.len = 0;
-    if (expires.len > 0 && ttl.len > 0) return lines_bad(l, "expires and ttl: one of them");
+    if (expires.len > 0 && ttl.len > 0) return lines_bad(l, "expires and ttl exclude each other");
     if (expires.len == 0 && ttl.len == 0) return TOOL_DONE;
     bool is_ttl = ttl.len > 0;
     if (!field_i64(&out->fields, is_ttl ? ttl : expires, &ms) || ms <= 0 || ms >= 1LL << 52) {
-        return lines_bad(l, "%s is a number of milliseconds above 0", is_ttl ? "ttl" : "expires");
+        return lines_bad(l, "%s must be a positive number of milliseconds",
+                         is_ttl ? "ttl" : "expires");
     }
     out->expires_ms = is_ttl ? clock_wall_ms() + ms : ms;
     return TOOL_DONE;
@@ -140,10 +141,10 @@ static enum tool_status lines_entry(struct lines *l, struct record *out)
     bool is_collection = fields_get(f, "collection").len > 0;
     out->kind = is_collection ? RECORD_COLLECTION : is_deleted ? RECORD_DELETED : RECORD_ENTRY;
     if (is_deleted + is_collection + (out->value.len > 0) != 1) {
-        return lines_bad(l, "an entry has a key and a value");
+        return lines_bad(l, "an entry must have a key and a value");
     }
     if (stamp.len > 0 && !field_text(f, stamp, &l->arena, &out->stamp)) {
-        return lines_bad(l, "versionstamp is text");
+        return lines_bad(l, "versionstamp must be a string");
     }
     return lines_expiry(l, out);
 }
@@ -162,8 +163,8 @@ static enum tool_status lines_end(struct lines *l, const struct record *out)
                    records == (int64_t)l->records;
     if (is_good) return TOOL_DONE;
     return lines_bad(l,
-                     "the file is not as it was written: %llu records before the end, digest "
-                     "%s; its last line says another",
+                     "the file has changed since it was written: %llu records before the end, "
+                     "digest %s; its last line differs",
                      (unsigned long long)l->records, digest);
 }
 
@@ -173,7 +174,7 @@ static enum tool_status lines_head(struct lines *l, const struct record *out)
     const struct fields *f = &out->fields;
     bool is_text = field_text(f, fields_get(f, "format"), &l->arena, &format);
     if (l->number == 1 && is_text && slice_eq(format, slice_str(RECORDS_FORMAT))) return TOOL_DONE;
-    return lines_bad(l, "not a format that this tupledctl reads (\"%s\", in the first line)",
+    return lines_bad(l, "this tupledctl cannot read this format (\"%s\", in the first line)",
                      RECORDS_FORMAT);
 }
 
@@ -189,7 +190,7 @@ static enum tool_status lines_kind(struct lines *l, struct record *out)
     const struct fields *f = &out->fields;
     for (size_t i = 0; i < f->count; i++) {
         if (lines_is_name(f->items[i].name)) continue;
-        return lines_bad(l, "a record has no member \"%.*s\"",
+        return lines_bad(l, "a record cannot have a member \"%.*s\"",
                          (int)(f->items[i].name.len < 64 ? f->items[i].name.len : 64),
                          (const char *)f->items[i].name.data);
     }
@@ -198,13 +199,13 @@ static enum tool_status lines_kind(struct lines *l, struct record *out)
         if (fields_get(f, kinds[i].name).data != NULL) out->kind = kinds[i].kind;
     }
     switch (out->kind) {
-    case RECORD_NONE: return lines_bad(l, "a record has a \"key\" and a \"value\"");
+    case RECORD_NONE: return lines_bad(l, "a record must have a \"key\" and a \"value\"");
     case RECORD_ENTRY: return lines_entry(l, out);
     case RECORD_HEAD: return lines_head(l, out);
     case RECORD_END: return lines_end(l, out);
     case RECORD_DATABASE:
         if (field_text(f, fields_get(f, "database"), &l->arena, &out->name)) return TOOL_DONE;
-        return lines_bad(l, "the name of a database is text");
+        return lines_bad(l, "the name of a database must be a string");
     default: return TOOL_DONE;
     }
 }
@@ -260,7 +261,7 @@ static enum tool_status lines_next(struct source *s, struct record *out)
                                     : lines_read_json(l, &out->fields, &taken);
     if (r != TOOL_DONE) return r;
     if (taken == 0) return l->is_export && !l->has_end ? lines_incomplete(l) : TOOL_DONE;
-    if (l->has_end) return lines_bad(l, "there is something after the end");
+    if (l->has_end) return lines_bad(l, "data after the end");
     out->number = l->number;
     r = lines_kind(l, out);
     l->has_end = out->kind == RECORD_END;
@@ -282,7 +283,7 @@ static enum tool_status lines_seek(struct source *s, const char *place)
     uint64_t offset = 0;
     /* NOLINTNEXTLINE(cert-err34-c): the text is of lines_place */
     if (sscanf(place, "%" SCNu64 ",%" SCNu64 ",%" SCNu64, &offset, &l->number, &l->records) != 3) {
-        return tool_fail(TOOL_NO, "the place \"%s\" makes no sense", place);
+        return tool_fail(TOOL_NO, "invalid position \"%s\"", place);
     }
     return input_pass(&l->in, offset);
 }

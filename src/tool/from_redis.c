@@ -260,8 +260,7 @@ static enum tool_status scan_again(struct redis_source *x)
 {
     int64_t until_us = clock_mono_us() + AGAIN_S * 1000000LL;
     enum tool_status s = TOOL_DONE;
-    tool_warn(x->t,
-              "%s: the connection that told of changes was lost (%s); all keys are read again",
+    tool_warn(x->t, "%s: lost the connection for change notifications (%s); reading all keys again",
               x->who, x->follow.why);
     do {
         s = redis_follow_again(&x->follow);
@@ -360,8 +359,8 @@ static enum tool_status get_more(struct redis_source *x, struct record *out)
     case REDIS_SCAN:
         if (x->is_following && x->follow.is_lost) return scan_again(x);
         if (x->is_following && x->follow.is_stopping && !x->is_again) {
-            return tool_fail(TOOL_NO, "stopped before all keys were read: the same call begins "
-                                      "anew, when --state names a file");
+            return tool_fail(TOOL_NO, "stopped before all keys were read; with --state FILE, "
+                                      "repeat the command to start again");
         }
         return scan_more(x, out);
     case REDIS_SWEEP:
@@ -437,7 +436,7 @@ static enum tool_status source_seek(struct source *s, const char *place)
         return TOOL_DONE;
     }
     if (!place_read(place, &database, cursor, &done)) {
-        return tool_fail(TOOL_NO, "the place \"%s\" makes no sense", place);
+        return tool_fail(TOOL_NO, "invalid position \"%s\"", place);
     }
     while (x->database_at < x->database_count && x->databases[x->database_at] < database) {
         x->database_at++;
@@ -479,7 +478,7 @@ static void source_progress(const struct source *s, char *out, size_t room)
     int64_t since_us = redis_names_since_us(&x->follow.dirty);
     double lag = since_us == 0 ? 0 : (double)(clock_mono_us() - since_us) / 1e6;
     if (x->phase == REDIS_FOLLOW || x->phase == REDIS_DRAIN) {
-        snprintf(out, room, "following: %llu keys read again, %zu wait, %.1f s behind",
+        snprintf(out, room, "following: %llu keys read again, %zu pending, %.1f s behind",
                  (unsigned long long)x->changes, x->follow.dirty.count + x->last.count, lag);
         return;
     }

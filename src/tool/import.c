@@ -16,26 +16,27 @@
 #define IMPORT_SAVE_US 250000
 
 const struct tool_option import_options[] = {
-    {"--dry-run", 0, NULL, "check the input and load nothing; needs no server"},
-    {"--follow", 0, NULL, "redis: then load what changes, until Ctrl-C or SIGTERM"},
+    {"--dry-run", 0, NULL, "check the input without loading it; needs no server"},
+    {"--follow", 0, NULL, "redis: then load changes until Ctrl-C or SIGTERM"},
     {"--from", 0, "KIND",
-     "what the input is: export (default), JSON lines too; keyval; deno; connect; redis"},
-    {"--map", 0, "FILE", "write each entry's old and new versionstamp there"},
-    {"--prefix", 0, "KEY", "the entries below this key only"},
-    {"--replace", 0, NULL, "redis, --follow: what the databases have may go"},
-    {"--restart", 0, NULL, "begin anew, wherever an earlier call was"},
-    {"--retry", 0, "SECONDS", "connect: try again so long when the service fails (default: 60)"},
-    {"--set-events", 0, NULL, "redis, --follow: have the source tell of changes, until the end"},
-    {"--source-cacert", 0, "FILE", "connect, redis: who has signed the source's certificate"},
-    {"--source-cert", 0, "FILE", "redis: our certificate for the source"},
-    {"--source-insecure", 0, NULL, "redis: take any certificate of the source"},
-    {"--source-key", 0, "FILE", "redis: the key of --source-cert"},
+     "type of the input: export (default; also JSON lines), keyval, deno, connect, redis"},
+    {"--map", 0, "FILE", "write the old and new versionstamp of each entry to this file"},
+    {"--prefix", 0, "KEY", "only the entries below this key"},
+    {"--replace", 0, NULL, "redis, --follow: existing data of the target may be deleted"},
+    {"--restart", 0, NULL, "start from the beginning, even if an earlier import was interrupted"},
+    {"--retry", 0, "SECONDS", "connect: seconds to retry when the service fails (default: 60)"},
+    {"--set-events", 0, NULL, "redis, --follow: enable notifications on the source until the end"},
+    {"--source-cacert", 0, "FILE", "connect, redis: CA certificates for the source"},
+    {"--source-cert", 0, "FILE", "redis: client certificate for the source"},
+    {"--source-insecure", 0, NULL, "redis: accept any certificate of the source"},
+    {"--source-key", 0, "FILE", "redis: private key of --source-cert"},
     {"--source-password-file", 0, "FILE",
-     "redis: has the source's password; else its URL or TUPLEDCTL_SOURCE_PASSWORD"},
-    {"--source-tls-name", 0, "NAME", "redis: the name in the source's certificate"},
-    {"--state", 0, "FILE", "where it is kept how far it is; else FILE.progress"},
-    {"--token-file", 0, "FILE", "connect: has the access token; else DENO_KV_ACCESS_TOKEN"},
-    {"--verify", 0, "N", "redis: compare so many keys at the end (default: 1000; 0: nothing)"},
+     "redis: file with the source's password (default: its URL or TUPLEDCTL_SOURCE_PASSWORD)"},
+    {"--source-tls-name", 0, "NAME", "redis: name in the source's certificate"},
+    {"--state", 0, "FILE", "file for the progress (default: FILE.progress)"},
+    {"--token-file", 0, "FILE",
+     "connect: file with the access token (default: DENO_KV_ACCESS_TOKEN)"},
+    {"--verify", 0, "N", "redis: number of keys to compare at the end (default: 1000; 0 = none)"},
     {.name = NULL},
 };
 
@@ -205,7 +206,8 @@ static enum tool_status import_no_options_of(const struct importer *im)
     if (im->source.kind->is_live) return TOOL_DONE;
     for (size_t i = 0; i < sizeof of_redis / sizeof of_redis[0]; i++) {
         if (!tool_has(im->t, of_redis[i])) continue;
-        return tool_fail(TOOL_WORDS, "%s is for a live Redis: redis://host:port", of_redis[i]);
+        return tool_fail(TOOL_WORDS, "%s is for a live Redis server: redis://host:port",
+                         of_redis[i]);
     }
     return TOOL_DONE;
 }
@@ -231,7 +233,7 @@ static enum tool_status import_kind(struct importer *im)
     buf_require(&names);
     enum tool_status s = TOOL_DONE;
     if (im->source.kind == NULL) {
-        s = tool_fail(TOOL_WORDS, "--from %s is not known; there are:%s", from,
+        s = tool_fail(TOOL_WORDS, "unknown value %s of --from; the values are%s", from,
                       (const char *)names.data);
     }
     buf_fini(&names);
@@ -282,7 +284,7 @@ static enum tool_status import_go_on(struct importer *im)
     s = im->source.kind->seek(&im->source, st->place);
     if (s == TOOL_DONE && strcmp(st->database, "-") != 0) s = import_select(im, st->database);
     if (s == TOOL_DONE && !im->t->is_quiet) {
-        fprintf(stderr, "going on after %llu records\n", (unsigned long long)st->records);
+        fprintf(stderr, "continuing after %llu records\n", (unsigned long long)st->records);
     }
     return s;
 }
@@ -295,9 +297,9 @@ static void import_end(struct importer *im)
         fprintf(stderr, ", %llu collections", (unsigned long long)im->collections);
     }
     fprintf(stderr, " and %llu messages %s", (unsigned long long)im->messages,
-            im->is_dry ? "are as they should be" : "loaded");
+            im->is_dry ? "are valid" : "loaded");
     if (im->loader.left > 0) {
-        fprintf(stderr, ", %llu records changed nothing", (unsigned long long)im->loader.left);
+        fprintf(stderr, ", %llu records without effect", (unsigned long long)im->loader.left);
     }
     fprintf(stderr, "\n");
 }

@@ -74,9 +74,9 @@ static bool is_changed(struct comparer *c, struct slice name)
 
 static const char *difference(const struct redis_sum *a, const struct redis_sum *b)
 {
-    if (a->count != b->count) return " with another number of elements";
-    if (a->high != b->high || a->low != b->low) return " with other contents";
-    return " that ends at another time";
+    if (a->count != b->count) return " with a different number of elements";
+    if (a->high != b->high || a->low != b->low) return " with different contents";
+    return " with a different expiry";
 }
 
 static enum tool_status compare_again(struct comparer *c, struct slice name, struct redis_sum *a,

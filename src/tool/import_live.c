@@ -96,8 +96,9 @@ static enum tool_status check_free(struct importer *im)
         if (s == TOOL_DONE) s = number_of_keys(im, &keys);
         if (s == TOOL_DONE && keys > 0) {
             s = tool_fail(TOOL_NO,
-                          "the database has %lld keys. --follow makes it what the source has, and "
-                          "what the source lacks may be removed: --replace agrees",
+                          "the database has %lld keys. --follow makes it identical to the source "
+                          "and may delete keys that the source does not have; confirm with "
+                          "--replace",
                           (long long)keys);
         }
     }
@@ -231,15 +232,13 @@ static enum tool_status report(const struct redis_source *x)
     enum tool_status s = TOOL_DONE;
     for (size_t i = 0; i < x->unknown_count; i++) {
         const struct redis_unknown *u = &x->unknown[i];
-        s = tool_fail(TOOL_NO,
-                      "not imported: %llu keys of the type %s, which is not known here; "
-                      "such as %s",
+        s = tool_fail(TOOL_NO, "not imported: %llu keys of the unsupported type %s, such as %s",
                       (unsigned long long)u->count, u->type, (const char *)u->example.data);
     }
     if (x->torn > 0) {
         s = tool_fail(TOOL_NO,
-                      "%llu keys changed whenever they were read, and may be a mix of several "
-                      "moments: --follow reads them again",
+                      "%llu keys changed each time they were read, and may be inconsistent; "
+                      "--follow reads them again",
                       (unsigned long long)x->torn);
     }
     return s;
@@ -250,12 +249,12 @@ enum tool_status import_live_end(struct importer *im)
     struct redis_source *x = source_of(im);
     if (x->follows && !im->t->is_quiet) {
         redis_follow_wait(&x->follow, 0);
-        fprintf(stderr, "%llu keys were read again after %llu changes; ",
-                (unsigned long long)x->changes, (unsigned long long)x->follow.events);
+        fprintf(stderr, "%llu keys read again after %llu changes; ", (unsigned long long)x->changes,
+                (unsigned long long)x->follow.events);
         if (x->follow.dirty.count > 0) {
             fprintf(stderr, "%zu changed after the stop\n", x->follow.dirty.count);
         } else {
-            fprintf(stderr, "all that was told is loaded\n");
+            fprintf(stderr, "all notified changes are loaded\n");
         }
     }
     enum tool_status s = report(x);

@@ -41,7 +41,7 @@ void import_placed(struct importer *im)
 static enum tool_status rest_is_for_all(const struct importer *im, const char *what)
 {
     return tool_fail(TOOL_WORDS,
-                     "%s has %s: import it without --db, and without a database in the URL",
+                     "%s contains %s; import it without --db, and without a database in the URL",
                      im->input, what);
 }
 
@@ -53,7 +53,7 @@ enum tool_status import_select(struct importer *im, const char *name)
     enum tool_status s = wire_call(im->w, TOOL_WORDS_OF("SELECT", name), &r);
     if (s == TOOL_NO && name[strspn(name, "0123456789")] == '\0') {
         s = tool_fail(s,
-                      "there is no database %s: the server's `databases` says how many have "
+                      "database %s does not exist; the server's setting `databases` limits the "
                       "numbers (%s)",
                       name, r->str);
     } else if (s == TOOL_NO) { /* it is to be made first */
@@ -72,7 +72,8 @@ enum tool_status import_database(struct importer *im, const struct record *r)
 {
     struct import_state *st = &im->state;
     if (im->t->server.database != NULL) return rest_is_for_all(im, "several databases");
-    if (r->name.len >= sizeof st->database) return rest_bad(im, r, "no name of a database");
+    if (r->name.len >= sizeof st->database)
+        return rest_bad(im, r, "the name of a database is missing");
     enum tool_status s = loader_drain(&im->loader);
     if (s != TOOL_DONE) return s;
     char name[IMPORT_DATABASE_BYTES];
@@ -103,24 +104,26 @@ enum tool_status import_limits(struct importer *im, const struct record *r)
     enum tool_status s = loader_drain(&im->loader);
     if (s != TOOL_DONE) return s;
     if (!field_text(f, fields_get(f, "limits"), a, &words[2])) {
-        return rest_bad(im, r, "limits has the name of a database");
+        return rest_bad(im, r, "limits must have the name of a database");
     }
     for (size_t i = 0; i < 4; i++) {
         int64_t value = 0;
         struct slice raw = fields_get(f, limits[i].name);
         if (raw.len == 0) continue;
-        if (!field_i64(f, raw, &value)) return rest_bad(im, r, "a limit is a number");
+        if (!field_i64(f, raw, &value)) return rest_bad(im, r, "a limit must be a number");
         snprintf(digits[i], sizeof digits[i], "%lld", (long long)value);
         words[n++] = slice_str(limits[i].word);
         words[n++] = slice_str(digits[i]);
     }
     if (backup.len > 0) {
         words[n++] = slice_str("BACKUP");
-        if (!field_text(f, backup, a, &words[n++])) return rest_bad(im, r, "backup is text");
+        if (!field_text(f, backup, a, &words[n++]))
+            return rest_bad(im, r, "backup must be a string");
     }
     if (comment.len > 0) {
         words[n++] = slice_str("COMMENT");
-        if (!field_text(f, comment, a, &words[n++])) return rest_bad(im, r, "comment is text");
+        if (!field_text(f, comment, a, &words[n++]))
+            return rest_bad(im, r, "comment must be a string");
     }
     return n == 3 ? TOOL_DONE : rest_ask(im, r, n, words);
 }
@@ -169,12 +172,14 @@ enum tool_status import_index(struct importer *im, const struct record *r)
     }
     bool is_text = is_good && slice_eq(type, slice_str("text"));
     size_t paths = is_good ? rest_paths(im, r, is_text, words + n, digits) : 0;
-    if (paths == 0 || words[4].len == 0) return rest_bad(im, r, "no definition of an index");
+    if (paths == 0 || words[4].len == 0)
+        return rest_bad(im, r, "the definition of an index is missing");
     n += paths;
     if (field_is_true(f, fields_get(f, "unique"))) words[n++] = slice_str("UNIQUE");
     if (is_text && tokenize.len > 0) {
         words[n++] = slice_str("TOKENIZE");
-        if (!field_text(f, tokenize, a, &words[n++])) return rest_bad(im, r, "tokenize is text");
+        if (!field_text(f, tokenize, a, &words[n++]))
+            return rest_bad(im, r, "tokenize must be a string");
     }
     words[n++] = slice_str("IF");
     words[n++] = slice_str("NOT");
@@ -204,8 +209,8 @@ static enum tool_status rest_no_functions(const struct importer *im, const struc
 {
     char text[512];
     bool is_old = slice_has_prefix(wire_slice(said), slice_str(TOOL_UNKNOWN_COMMAND));
-    snprintf(text, sizeof text, "%s%s", is_old ? "the server has no functions. It says: " : "",
-             said->str);
+    snprintf(text, sizeof text, "%s%s",
+             is_old ? "the server does not support functions. It replied: " : "", said->str);
     return rest_bad(im, r, text);
 }
 
@@ -222,7 +227,7 @@ enum tool_status import_library(struct importer *im, const struct record *r)
     if (s != TOOL_DONE) return s;
     if (!field_text(f, fields_get(f, "library"), a, &name) ||
         !field_text(f, fields_get(f, "code"), a, &code)) {
-        return rest_bad(im, r, "a library has a name and its code, texts");
+        return rest_bad(im, r, "a library must have a name and code, both strings");
     }
     const struct slice ask[] = {slice_str("FUNCTION"), slice_str("LIST"), slice_str("LIBRARYNAME"),
                                 name, slice_str("WITHCODE")};

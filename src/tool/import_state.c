@@ -57,17 +57,21 @@ enum tool_status import_state_read(struct import_state *st, bool *found)
     buf_fini(&text);
     if (r != OK) return tool_fail(TOOL_NO, "%s", e.text);
     if (!is_good) {
-        return tool_fail(TOOL_NO, "%s does not say how far an import is; --restart begins anew",
+        return tool_fail(TOOL_NO,
+                         "%s does not contain the progress of an import; --restart starts from "
+                         "the beginning",
                          st->path);
     }
     if (strcmp(old.input, st->input) != 0) {
         return tool_fail(TOOL_NO,
-                         "%s is of another input: that one was %s, this one is %s. --restart "
-                         "begins anew",
+                         "%s belongs to another input: %s instead of %s. --restart starts from "
+                         "the beginning",
                          st->path, old.input, st->input);
     }
     if (strcmp(old.target, st->target) != 0) {
-        return tool_fail(TOOL_NO, "%s is of an import to %s, not to %s; --restart begins anew",
+        return tool_fail(TOOL_NO,
+                         "%s belongs to an import to %s, not to %s; --restart starts from the "
+                         "beginning",
                          st->path, old.target, st->target);
     }
     *st = old;

@@ -20,8 +20,7 @@ static enum tool_status input_open_file(struct input *in, const char *path)
     if (r != OK) return tool_fail(TOOL_NO, "%s", e.text);
     in->is_file = fstat(in->file.fd, &st) == 0 && S_ISREG(st.st_mode);
     if (in->is_file) return TOOL_DONE;
-    return tool_fail(TOOL_NO, "%s is no ordinary file; what comes from a program is read with -",
-                     path);
+    return tool_fail(TOOL_NO, "%s is not a regular file; use - to read from a pipe", path);
 }
 
 enum tool_status input_open(struct input *in, const char *path)
@@ -56,14 +55,13 @@ enum tool_status input_more(struct input *in)
 {
     size_t left = in->bytes.len - in->at;
     if (left > INPUT_RECORD_MAX) {
-        return tool_fail(TOOL_NO, "%s: a record of more than %u bytes; that is none", in->path,
-                         INPUT_RECORD_MAX);
+        return tool_fail(TOOL_NO, "%s: a record exceeds %u bytes", in->path, INPUT_RECORD_MAX);
     }
     if (in->at > 0) buf_shift(&in->bytes, in->at);
     in->at = 0;
     size_t want = left > INPUT_STEP ? left : INPUT_STEP;
     uint8_t *room = buf_reserve(&in->bytes, want);
-    if (room == NULL) return tool_fail(TOOL_NO, "%s: no memory for a record", in->path);
+    if (room == NULL) return tool_fail(TOOL_NO, "%s: out of memory for a record", in->path);
     size_t n = 0;
     if (in->is_file) {
         struct error e;
@@ -74,7 +72,7 @@ enum tool_status input_more(struct input *in)
         }
     } else {
         n = fread(room, 1, want, stdin);
-        if (ferror(stdin) != 0) return tool_fail(TOOL_NO, "standard input cannot be read");
+        if (ferror(stdin) != 0) return tool_fail(TOOL_NO, "cannot read standard input");
     }
     in->bytes.len += n;
     in->is_end = n == 0;
@@ -122,7 +120,7 @@ enum tool_status input_pass(struct input *in, uint64_t offset)
         if (in->offset == offset) break;
         enum tool_status s = input_more(in);
         if (s != TOOL_DONE) return s;
-        if (in->is_end) return tool_fail(TOOL_NO, "%s is shorter than it was", in->path);
+        if (in->is_end) return tool_fail(TOOL_NO, "%s has become shorter", in->path);
     }
     return TOOL_DONE;
 }

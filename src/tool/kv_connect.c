@@ -60,7 +60,7 @@ static bool service_pause(struct service *s, struct service_tries *n, const char
     ms = ms / 2 + (int64_t)rng_below(&s->rng, (uint64_t)ms);
     if (now + ms * 1000 > n->begun_us + s->options.retry_s * 1000000) return false;
     n->count++;
-    tool_warn(s->t, "%s: %s; once more in %lld ms", s->options.url, why, (long long)ms);
+    tool_warn(s->t, "%s: %s; retrying in %lld ms", s->options.url, why, (long long)ms);
     poll(NULL, 0, (int)ms);
     return true;
 }
@@ -75,7 +75,7 @@ static bool service_may_end(int status)
 /* "503: the text of the answer", as far as it is printable. */
 static void service_describe(const struct service *s, int status, char why[WEB_WHY_BYTES])
 {
-    int len = snprintf(why, WEB_WHY_BYTES, "it answers with status %d", status);
+    int len = snprintf(why, WEB_WHY_BYTES, "it responded with status %d", status);
     size_t at = (size_t)len;
     if (s->answer.len > 0) at += (size_t)snprintf(why + at, WEB_WHY_BYTES - at, ": ");
     for (size_t i = 0; i < s->answer.len && i < SERVICE_TEXT_BYTES; i++) {
@@ -99,8 +99,8 @@ static enum tool_status service_post(struct service *s, const struct web_request
         if (result == WEB_NEVER) return tool_fail(TOOL_NO, "%s: %s", r->url, why);
         if (!may_wait || !service_pause(s, &tries, why)) {
             return tool_fail(TOOL_BROKEN, "%s: %s%s", r->url, why,
-                             may_wait ? ". What was loaded is loaded; with --state the same call "
-                                        "goes on there"
+                             may_wait ? ". The data up to there is loaded; with --state, repeat "
+                                        "the command to continue"
                                       : "");
         }
     }
@@ -112,7 +112,7 @@ static enum tool_status service_refused(const struct service *s, const char *url
     bool is_access = status == 401 || status == 403;
     service_describe(s, status, why);
     return tool_fail(TOOL_NO, "%s: %s%s", url, why,
-                     is_access ? ". DENO_KV_ACCESS_TOKEN or --token-file has the access token"
+                     is_access ? ". Pass the access token in DENO_KV_ACCESS_TOKEN or --token-file"
                                : "");
 }
 
@@ -149,7 +149,7 @@ bool service_time(struct slice text, int64_t *ms)
 
 static enum tool_status service_strange(const struct service *s, const char *what)
 {
-    return tool_fail(TOOL_NO, "%s is no service of KV Connect: %s", s->options.url, what);
+    return tool_fail(TOOL_NO, "%s is not a KV Connect service: %s", s->options.url, what);
 }
 
 /* It goes into a header: no blanks, no ends of lines. */
@@ -194,9 +194,9 @@ static enum tool_status service_take_endpoint(struct service *s, const struct fi
     buf_clear(&s->endpoint, SIZE_MAX);
     bool is_url = web_resolve(s->options.url, (const char *)relative.data, &s->endpoint);
     buf_fini(&relative);
-    if (!is_url) return service_strange(s, "its endpoint is no URL of http or https");
+    if (!is_url) return service_strange(s, "its endpoint is not an http or https URL");
     if (web_is_secure(s->options.url) && !web_is_secure((const char *)s->endpoint.data)) {
-        return service_strange(s, "its endpoint is not of https, as the service itself is");
+        return service_strange(s, "its endpoint does not use https, although the service does");
     }
     while (s->endpoint.len > 1 && s->endpoint.data[s->endpoint.len - 2] == '/') {
         s->endpoint.data[--s->endpoint.len - 1] = '\0';
@@ -236,7 +236,8 @@ static enum tool_status service_take_database(struct service *s, const struct fi
     bool is_other = s->database[0] != '\0' && !slice_eq(id, slice_str(s->database));
     memcpy(s->database, id.data, id.len);
     s->database[id.len] = '\0';
-    return is_other ? tool_fail(TOOL_NO, "%s has another database now", s->options.url) : TOOL_DONE;
+    return is_other ? tool_fail(TOOL_NO, "%s now serves another database", s->options.url)
+                    : TOOL_DONE;
 }
 
 static enum tool_status service_take(struct service *s)
@@ -250,7 +251,7 @@ static enum tool_status service_take(struct service *s)
         return service_strange(s, "its metadata has no version");
     }
     if (s->version < 1 || s->version > SERVICE_VERSION_MAX) {
-        return tool_fail(TOOL_NO, "%s speaks version %lld of KV Connect; tupledctl speaks 1 to %d",
+        return tool_fail(TOOL_NO, "%s uses version %lld of KV Connect; tupledctl supports 1 to %d",
                          s->options.url, (long long)s->version, SERVICE_VERSION_MAX);
     }
     enum tool_status status = service_take_database(s, &f);
@@ -306,7 +307,7 @@ static enum tool_status service_unpack(struct service *s, const struct Kv__Range
     arena_reset(&s->arena);
     s->page = kv__snapshot_read_output__unpack(&allocator, s->answer.len, s->answer.data);
     const char *url = (const char *)s->endpoint.data;
-    if (s->page == NULL) return tool_fail(TOOL_NO, "%s: the answer makes no sense", url);
+    if (s->page == NULL) return tool_fail(TOOL_NO, "%s: invalid response", url);
     const Kv__SnapshotReadOutput *p = s->page;
     if (p->read_disabled || p->status == 2) {
         return tool_fail(TOOL_NO, "%s: reads are disabled for this database", url);
@@ -315,10 +316,10 @@ static enum tool_status service_unpack(struct service *s, const struct Kv__Range
         return tool_fail(TOOL_NO, "%s: the read failed (code %d)", url, (int)p->status);
     }
     if (s->version >= 3 && !p->read_is_strongly_consistent) {
-        return tool_fail(TOOL_NO, "%s: it does not read the newest state", url);
+        return tool_fail(TOOL_NO, "%s: it does not read the latest state", url);
     }
     if (p->n_ranges != 1) {
-        return tool_fail(TOOL_NO, "%s: it answers with %zu ranges to 1", url, p->n_ranges);
+        return tool_fail(TOOL_NO, "%s: it returned %zu ranges instead of 1", url, p->n_ranges);
     }
     *page = p->ranges[0];
     return TOOL_DONE;
@@ -416,7 +417,7 @@ enum tool_status service_open(const struct tool *t, const struct service_options
     rng_init(&s->rng, seed);
     arena_init(&s->arena, 1 << 20);
     s->web = web_new(&web);
-    if (s->web == NULL) return tool_fail(TOOL_BROKEN, "no memory for connections");
+    if (s->web == NULL) return tool_fail(TOOL_BROKEN, "out of memory for connections");
     return service_ask(s, false);
 }
 

@@ -158,13 +158,14 @@ static const char *load_message(struct loader *l, const struct record *r)
     struct slice value = fields_get(f, "value");
     struct slice tried = fields_get(f, "attempts");
     bool is_dead = failed.len > 0;
-    if (!field_text(f, fields_get(f, "queue"), &l->arena, &queue)) return "queue is text";
-    if (!field_text(f, fields_get(f, "id"), &l->arena, &id)) return "a message has an id, a text";
-    if (value.len == 0) return "a message has a value";
+    if (!field_text(f, fields_get(f, "queue"), &l->arena, &queue)) return "queue must be a string";
+    if (!field_text(f, fields_get(f, "id"), &l->arena, &id))
+        return "a message must have an id, which is a string";
+    if (value.len == 0) return "a message must have a value";
     if (!field_i64(f, is_dead ? failed : fields_get(f, "due"), &time_ms)) {
-        return "a message has a time, due or failed, in milliseconds";
+        return "a message must have a time, due or failed, in milliseconds";
     }
-    if (tried.len > 0 && !field_i64(f, tried, &attempts)) return "attempts is a number";
+    if (tried.len > 0 && !field_i64(f, tried, &attempts)) return "attempts must be a number";
     load_text(l, is_dead ? "DEAD" : "MESSAGE");
     load_copy(l, queue);
     load_copy(l, id);
@@ -173,11 +174,12 @@ static const char *load_message(struct loader *l, const struct record *r)
     load_text(l, "ATTEMPTS");
     load_number(l, attempts);
     if (fields_get(f, "error").len > 0) {
-        if (!field_text(f, fields_get(f, "error"), &l->arena, &error)) return "error is text";
+        if (!field_text(f, fields_get(f, "error"), &l->arena, &error))
+            return "error must be a string";
         load_text(l, "ERROR");
         load_copy(l, error);
     }
-    return load_lists(l, r) ? NULL : "backoff and undelivered are lists";
+    return load_lists(l, r) ? NULL : "backoff and undelivered must be lists";
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -218,7 +220,7 @@ static enum tool_status load_refused(const struct loader *l, const struct load_b
     if (b->keys.len > 0) {
         struct buf key = {.data = NULL};
         load_key(b, at, &key);
-        tool_fail(TOOL_NO, "%s, the key %.500s: %s", l->input, (const char *)key.data, what);
+        tool_fail(TOOL_NO, "%s, key %.500s: %s", l->input, (const char *)key.data, what);
         buf_fini(&key);
         return TOOL_NO;
     }
@@ -248,8 +250,7 @@ static enum tool_status load_hear(struct loader *l)
     enum tool_status s = TOOL_DONE;
     if (wire_next(l->w, -1, &r) != WIRE_REPLY) {
         return tool_fail(TOOL_BROKEN,
-                         "%s. What was acknowledged is loaded; the same call goes on "
-                         "there",
+                         "%s. Acknowledged records are loaded; repeat the command to continue",
                          wire_why(l->w));
     }
     if (r->type == REDIS_REPLY_ERROR) {

@@ -13,108 +13,105 @@
 static const struct tool_command main_table[] = {
     {.name = "ping",
      .synopsis = "",
-     .summary = "Is the server there, and is it well",
-     .help = "Exit status 0 only when the server answers and says that its health is ok.\n",
+     .summary = "Check that the server responds and is healthy",
+     .help = "The exit status is 0 only if the server responds and reports its health as ok.\n",
      .run = ping_run},
     {.name = "backup",
      .synopsis = "",
-     .summary = "Make a backup, on the server's machine",
-     .help = "One file in the server's backup-dir with one moment of all databases\n"
-             "(docs/durability.md).\n",
+     .summary = "Make a backup on the server's machine",
+     .help = "Writes one file to the server's backup-dir, with a snapshot of all "
+             "databases\n(docs/durability.md).\n",
      .options = backup_options,
      .run = backup_run},
     {.name = "verify",
      .synopsis = "",
-     .summary = "Read all that is stored, and say what is damaged",
-     .help = "Others are served meanwhile. It goes on in the server when tupledctl is stopped.\n"
-             "Exit status 1: something is damaged.\n",
+     .summary = "Check all stored data on the server for damage",
+     .help = "Other clients are served meanwhile. If tupledctl is stopped, the server "
+             "continues.\nThe exit status is 1 if something is damaged.\n",
      .options = verify_options,
      .run = verify_run},
     {.name = "check",
      .synopsis = "DIR",
-     .summary = "Look at a data directory or an archive, and say what is damaged",
-     .help =
-         "No server is asked, none may have DIR open, and nothing is changed. Checksums of all\n"
-         "pages, the journal, the files of an archive; then what is in a data directory's pages:\n"
-         "entries, indexes, queues and counts, in a copy that is removed at the end.\n"
-         "Exit status 1: something is damaged; 3: it could not be looked at.\n",
+     .summary = "Check a data directory or an archive for damage",
+     .help = "Works without a server: no server may have DIR open, and nothing is changed. "
+             "Verifies\nthe checksums of all pages, the journal, and the files of an archive; "
+             "then the contents\nof a data directory (entries, indexes, queues and counts) in a "
+             "temporary copy.\nThe exit status is 1 if something is damaged, and 3 if it could "
+             "not be checked.\n",
      .options = check_options,
      .words_min = 1,
      .words_max = 1,
      .run = check_command_run},
     {.name = "restore",
      .synopsis = "--from ARCHIVE --to DIR",
-     .summary = "Make a data directory as it was at a commit, out of an archive",
-     .help = "No server is asked. Start one with `dir` set to DIR afterwards. It is a timeline of\n"
-             "its own: its versionstamps are above all that were ever given (docs/archive.md).\n"
-             "Without --version and --time: all that the archive has.\n",
+     .summary = "Restore a data directory from an archive, as of any commit",
+     .help = "Works without a server. Then start one with `dir` set to DIR. It is a new timeline: "
+             "its\nversionstamps are greater than all earlier ones (docs/archive.md).\nWithout "
+             "--version and --time, restores everything in the archive.\n",
      .options = restore_options,
      .run = restore_command_run},
     {.name = "export",
      .synopsis = "",
-     .summary = "Write what a database has, as one state, for import",
-     .help = "To standard output, or to FILE. See docs/export.md for what it looks like.\n",
+     .summary = "Export a database as one consistent state",
+     .help = "Writes to standard output, or to FILE. The format is described in docs/export.md.\n",
      .options = export_options,
      .run = export_run},
     {.name = "import",
      .synopsis = "FILE|-|URL",
-     .summary = "Load what export wrote, or what other systems have",
-     .help =
-         "The same call goes on where an earlier one was stopped. redis://host is a live Redis or\n"
-         "Valkey; with --follow what changes there is loaded too, until Ctrl-C. See\n"
-         "docs/export.md.\n",
+     .summary = "Import an export, or data of other systems",
+     .help = "To resume an interrupted import, repeat the command. redis://host is a live Redis "
+             "or\nValkey server; --follow then loads its changes until Ctrl-C. See "
+             "docs/export.md.\n",
      .options = import_options,
      .words_min = 1,
      .words_max = 1,
      .run = import_run},
     {.name = "digest",
      .synopsis = "",
-     .summary = "A number for all entries, to compare two databases",
-     .help =
-         "Equal where keys, values and expiries are equal. docs/export.md says how it is made.\n",
+     .summary = "Compute a digest of all entries, to compare two databases",
+     .help = "Digests are equal if keys, values and expiries are equal. docs/export.md describes "
+             "how\nthe digest is computed.\n",
      .options = digest_options,
      .run = digest_run},
     {.name = "watch",
      .synopsis = "[KEY...]",
-     .summary = "Show changes of keys, a line each, as they happen",
-     .help =
-         "The current state of each KEY comes first, unless --since is given. It goes on after a\n"
-         "lost connection and a restart of the server without missing a change. When the server\n"
-         "no longer has the changes it says STALE, and that is the end, with exit status 1.\n",
+     .summary = "Print changes of keys as they happen, one per line",
+     .help = "Starts with the current state of each KEY, unless --since is given. Continues after "
+             "a\nlost connection or a restart of the server without missing a change. If the "
+             "server no\nlonger has the changes, prints STALE and ends with exit status 1.\n",
      .options = watch_options,
      .words_max = 1000,
      .run = watch_run},
     {.name = "top",
      .synopsis = "",
-     .summary = "What the server is doing, again and again",
-     .help = "q ends it. Rates are of the last interval; p50 and p99 of a command count since the\n"
-             "start of the server.\n",
+     .summary = "Show what the server is doing, continuously",
+     .help = "q quits. Rates are those of the last interval; p50 and p99 of a command are those "
+             "since\nthe start of the server.\n",
      .options = top_options,
      .run = top_run},
     {.name = "bench",
      .synopsis = "[MIX...]",
-     .summary = "How fast is the server: everyday operations, with percentiles",
-     .help =
-         "MIX is get, set, atomic, queue, list, watch, plain-get or plain-set; all of them when\n"
-         "none is named. It writes below a prefix of its own and removes that at the end, after\n"
-         "Ctrl-C too. A server that others use is slower for them meanwhile.\n",
+     .summary = "Measure the speed of everyday operations, with percentiles",
+     .help = "MIX is get, set, atomic, queue, list, watch, plain-get or plain-set; the default is "
+             "all\nof them. Writes below a prefix of its own and deletes that at the end, also "
+             "after\nCtrl-C. Slows the server down for other clients meanwhile.\n",
      .options = bench_options,
      .words_max = 100,
      .run = bench_run},
     {.name = "queue",
-     .summary = "Queues: figures, messages, leases",
+     .summary = "Queues: statistics, messages, leases",
      .options = queue_options,
      .actions = queue_actions},
     {.name = "dlq",
-     .summary = "Dead letters: look, requeue, delete",
+     .summary = "Dead letters: list, requeue, delete",
      .options = dead_options,
      .actions = dead_actions},
     {.name = "db",
-     .summary = "Databases: make, limit, rename, drop",
+     .summary = "Databases: create, limit, rename, delete",
      .options = database_options,
      .actions = database_actions},
     {.name = "user",
-     .summary = "Users and what they may do",
+     .summary = "Users and their rights",
      .options = user_options,
      .actions = user_actions},
     {.name = NULL},
@@ -147,8 +144,8 @@ static enum tool_status main_password(struct tool *t)
         t->server.password = password;
     }
     if (t->server.user != NULL && t->server.password == NULL) {
-        return tool_fail(TOOL_WORDS, "the URL has a user, but there is no password: "
-                                     "TUPLEDCTL_PASSWORD or --password-file has it");
+        return tool_fail(TOOL_WORDS, "the URL has a user but no password; set TUPLEDCTL_PASSWORD "
+                                     "or give --password-file");
     }
     return TOOL_DONE;
 }
@@ -171,8 +168,7 @@ static enum tool_status main_server(struct tool *t)
     o->stop_fd = -1;
     bool has_tls = o->cacert != NULL || o->cert != NULL || o->key != NULL || o->is_insecure;
     if (has_tls && !o->is_tls) {
-        return tool_fail(TOOL_WORDS, "there are options for TLS, but the URL is without: use "
-                                     "rediss://");
+        return tool_fail(TOOL_WORDS, "TLS options need a URL with TLS: rediss://");
     }
     enum tool_status status = tool_number(t, "--timeout", 1, 86400, &o->timeout_s);
     return status == TOOL_DONE ? main_password(t) : status;
@@ -186,7 +182,7 @@ static enum tool_status main_help(const struct tool *t, const char *what)
     const struct tool_command *c = t->command;
     if (what != NULL) c = tool_find(main_table, what);
     if (what != NULL && c == NULL) {
-        return tool_fail(TOOL_WORDS, "there is no subcommand %s", what);
+        return tool_fail(TOOL_WORDS, "unknown subcommand %s", what);
     }
     if (c == NULL) {
         tool_help_all(main_table);
@@ -199,7 +195,7 @@ static enum tool_status main_help(const struct tool *t, const char *what)
 static enum tool_status main_run(struct tool *t, int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "help") == 0) {
-        if (argc > 3) return tool_fail(TOOL_WORDS, "it is tupledctl help [what]");
+        if (argc > 3) return tool_fail(TOOL_WORDS, "usage: tupledctl help [subcommand]");
         return main_help(t, argc > 2 ? argv[2] : NULL);
     }
     enum tool_status status = tool_words_read(t, main_table, argc, argv);
@@ -210,7 +206,7 @@ static enum tool_status main_run(struct tool *t, int argc, char **argv)
     }
     if (tool_has(t, "--help")) return main_help(t, NULL);
     if (t->command == NULL) {
-        return tool_fail(TOOL_WORDS, "what is to be done? tupledctl --help lists what there is");
+        return tool_fail(TOOL_WORDS, "no subcommand given; see tupledctl --help");
     }
     status = main_server(t);
     return status == TOOL_DONE ? t->action->run(t) : status;

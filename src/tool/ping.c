@@ -31,11 +31,11 @@ static enum tool_status ping_show(const struct tool *t, const redisReply *info, 
     sheet_print_record(&s, t->is_json);
     sheet_fini(&s);
     if (!is_known) {
-        return tool_fail(TOOL_NO, "it answers, but does not say how it is: %s",
-                         info->type == REDIS_REPLY_ERROR ? info->str : "INFO has no health");
+        return tool_fail(TOOL_NO, "it responds, but does not report its health: %s",
+                         info->type == REDIS_REPLY_ERROR ? info->str : "INFO has no field health");
     }
     if (slice_eq(health, slice_str("ok"))) return TOOL_DONE;
-    return tool_fail(TOOL_NO, "the server is not well: its health is %.*s", (int)health.len,
+    return tool_fail(TOOL_NO, "the server is not healthy: %.*s", (int)health.len,
                      (const char *)health.data);
 }
 
@@ -54,7 +54,7 @@ enum tool_status ping_run(struct tool *t)
         switch (wire_next(w, until_us, &reply)) {
         case WIRE_REPLY: break;
         case WIRE_NOTHING:
-            status = tool_fail(TOOL_BROKEN, "no answer within %lld s",
+            status = tool_fail(TOOL_BROKEN, "no reply within %lld s",
                                (long long)t->server.timeout_s);
             break;
         case WIRE_STOPPED:

@@ -7,42 +7,42 @@
 #include "tool/wire_map.h"
 
 const struct tool_option queue_options[] = {
-    {"--count", 0, "N", "peek: how many messages (default: 10)"},
+    {"--count", 0, "N", "peek: number of messages (default: 10)"},
     {.name = NULL},
 };
 
 const struct tool_command queue_actions[] = {
     {.name = "list",
      .synopsis = "",
-     .summary = "the queues of the database, with their figures",
+     .summary = "list the queues of the database with their statistics",
      .run = queue_list_run},
     {.name = "show",
      .synopsis = "NAME",
-     .summary = "the figures of one",
+     .summary = "show the statistics of a queue",
      .words_min = 1,
      .words_max = 1,
      .run = queue_show_run},
     {.name = "peek",
      .synopsis = "NAME",
-     .summary = "what comes next, without taking it",
+     .summary = "show the next messages without leasing them",
      .words_min = 1,
      .words_max = 1,
      .run = queue_peek_run},
     {.name = "release",
      .synopsis = "NAME ID",
-     .summary = "end the lease of a message: it is delivered again after its backoff",
+     .summary = "end the lease of a message; it is redelivered after its backoff",
      .words_min = 2,
      .words_max = 2,
      .run = queue_release_run},
     {.name = "remove",
      .synopsis = "NAME ID",
-     .summary = "acknowledge a message that is leased: it is gone; asks before",
+     .summary = "acknowledge a leased message, which removes it; asks for confirmation",
      .words_min = 2,
      .words_max = 2,
      .run = queue_release_run},
     {.name = "purge",
      .synopsis = "NAME",
-     .summary = "remove all messages, not the dead letters; asks before",
+     .summary = "remove all messages, but no dead letters; asks for confirmation",
      .words_min = 1,
      .words_max = 1,
      .run = queue_purge_run},
@@ -111,7 +111,8 @@ static enum tool_status queue_is_there(struct wire *w, const char *name)
         is_there = slice_eq(wire_slice(list->element[i]), slice_str(name));
     }
     freeReplyObject(list);
-    return is_there ? TOOL_DONE : tool_fail(TOOL_NO, "there is no queue %s in this database", name);
+    return is_there ? TOOL_DONE
+                    : tool_fail(TOOL_NO, "the queue %s does not exist in this database", name);
 }
 
 enum tool_status queue_show_run(struct tool *t)
@@ -185,7 +186,7 @@ enum tool_status queue_release_run(struct tool *t)
     redisReply *receipt = NULL;
     redisReply *reply = NULL;
     enum tool_status status = TOOL_DONE;
-    if (is_remove) status = tool_confirm(t, "The message %s will be gone.", t->words[1]);
+    if (is_remove) status = tool_confirm(t, "The message %s will be removed.", t->words[1]);
     if (status == TOOL_DONE) status = tool_connect(t, &w);
     if (status == TOOL_DONE) {
         status = tool_ask(w, TOOL_WORDS_OF("KV.QUEUE", "RECEIPT", t->words[0], t->words[1]),
@@ -195,7 +196,7 @@ enum tool_status queue_release_run(struct tool *t)
         status = tool_ask(w, TOOL_WORDS_OF(is_remove ? "KV.ACK" : "KV.NACK", receipt->str), &reply);
     }
     if (status == TOOL_DONE && (reply == NULL || reply->integer == 0)) {
-        status = tool_fail(TOOL_NO, "no message %s of %s is leased", t->words[1], t->words[0]);
+        status = tool_fail(TOOL_NO, "no leased message %s in %s", t->words[1], t->words[0]);
     }
     if (receipt != NULL) freeReplyObject(receipt);
     if (reply != NULL) freeReplyObject(reply);
@@ -205,7 +206,7 @@ enum tool_status queue_release_run(struct tool *t)
 
 enum tool_status queue_purge_run(struct tool *t)
 {
-    enum tool_status status = tool_confirm(t, "All messages of the queue %s will be gone.",
+    enum tool_status status = tool_confirm(t, "All messages of the queue %s will be removed.",
                                            t->words[0]);
     if (status != TOOL_DONE) return status;
     return tool_count(t, "removed", TOOL_WORDS_OF("KV.QUEUE", "PURGE", t->words[0]));

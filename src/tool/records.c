@@ -235,7 +235,7 @@ static enum err records_add(struct fields *f, struct slice name, struct slice ra
         return error_set(e, ERR_VALUE, "\"%.*s\" is given twice", len, (const char *)name.data);
     }
     if (f->count == RECORDS_MEMBERS_MAX) {
-        return error_set(e, ERR_VALUE, "more members than a record has (\"%.*s\")", len,
+        return error_set(e, ERR_VALUE, "a record has too many members (\"%.*s\")", len,
                          (const char *)name.data);
     }
     f->items[f->count++] = (struct field){.name = name, .raw = raw};
@@ -248,7 +248,7 @@ enum err fields_read_json(struct slice line, struct fields *f, struct error *e)
                      .at = line.data,
                      .end = line.data + line.len,
                      .code = ERR_VALUE,
-                     .subject = "not a record",
+                     .subject = "not a valid record",
                      .e = e};
     f->is_pack = false;
     f->count = 0;
@@ -258,14 +258,14 @@ enum err fields_read_json(struct slice line, struct fields *f, struct error *e)
         struct slice name;
         bool has_escape = false;
         if (json_peek(&j) != '"') {
-            json_fail(&j, j.at, "the name of a member expected");
+            json_fail(&j, j.at, "expected the name of a member");
             return ERR_VALUE;
         }
         if (!json_string_scan(&j, &name, &has_escape) || !json_expect(&j, ':')) return ERR_VALUE;
         json_skip_blanks(&j);
         const uint8_t *from = j.at;
         if (!json_skip_value(&j.at, j.end)) {
-            json_fail(&j, from, "a value that ends expected");
+            json_fail(&j, from, "expected a complete value");
             return ERR_VALUE;
         }
         enum err r = records_add(f, name, slice_of(from, (size_t)(j.at - from)), e);
@@ -279,7 +279,7 @@ enum err fields_read_json(struct slice line, struct fields *f, struct error *e)
 static enum err records_bad_pack(enum mp_state s, struct error *e)
 {
     if (s == MP_TRUNCATED) return OK;
-    if (s == MP_INVALID) return error_set(e, ERR_VALUE, "that is not MessagePack");
+    if (s == MP_INVALID) return error_set(e, ERR_VALUE, "not valid MessagePack");
     return error_set(e, ERR_VALUE, "deeper than %d levels", MP_DEPTH_MAX);
 }
 
@@ -300,7 +300,7 @@ enum err fields_read_pack(struct slice bytes, struct fields *f, size_t *used, st
     *used = 0;
     enum mp_state s = mp_head(rest, &h);
     if (s != MP_WHOLE) return records_bad_pack(s, e);
-    if (h.kind != MP_MAP) return error_set(e, ERR_VALUE, "a map expected");
+    if (h.kind != MP_MAP) return error_set(e, ERR_VALUE, "expected a map");
     records_take(&rest, h.bytes);
     for (uint64_t i = h.items / 2; i > 0; i--) {
         struct slice name = {0};
@@ -308,7 +308,7 @@ enum err fields_read_pack(struct slice bytes, struct fields *f, size_t *used, st
         s = mp_head(rest, &h);
         if (s != MP_WHOLE) return records_bad_pack(s, e);
         if (!records_is_name(records_take(&rest, h.bytes), &name)) {
-            return error_set(e, ERR_VALUE, "names of members are text");
+            return error_set(e, ERR_VALUE, "the names of members must be strings");
         }
         s = records_take_pack(&rest, &raw);
         if (s != MP_WHOLE) return records_bad_pack(s, e);

@@ -37,9 +37,9 @@ static enum tool_status set_events(struct redis_follow *f, struct redis_reader *
     redisReply *reply = NULL;
     if (!sets) {
         return tool_fail(TOOL_NO,
-                         "%s does not tell of changes: its notify-keyspace-events is \"%s\". Run "
-                         "CONFIG SET notify-keyspace-events %s there, or give --set-events, "
-                         "which does that and puts the former value back at the end",
+                         "%s does not send notifications: its notify-keyspace-events is \"%s\". "
+                         "Run CONFIG SET notify-keyspace-events %s there, or give --set-events, "
+                         "which does so and restores the previous value at the end",
                          r->who, has, needed);
     }
     enum tool_status s = redis_ask(
@@ -61,7 +61,7 @@ static enum tool_status look_at_events(struct redis_follow *f, struct redis_read
     if (s != TOOL_DONE) return s;
     if (!wire_is_array(reply, 2) || !wire_is(reply->element[1], REDIS_REPLY_STRING)) {
         s = tool_fail(TOOL_NO,
-                      "%s does not say whether it tells of changes (CONFIG GET "
+                      "cannot determine whether %s sends notifications (CONFIG GET "
                       "notify-keyspace-events): %s",
                       r->who, wire_is(reply, REDIS_REPLY_ERROR) ? reply->str : "it has none");
     } else {
@@ -209,8 +209,8 @@ void redis_follow_close(struct redis_follow *f, struct redis_reader *r)
             r, TOOL_WORDS_OF("CONFIG", "SET", "notify-keyspace-events", f->former), &reply);
         freeReplyObject(reply);
         if (s != TOOL_DONE) {
-            tool_fail(s, "%s: its notify-keyspace-events was \"%s\" and is not put back", r->who,
-                      f->former);
+            tool_fail(s, "%s: its notify-keyspace-events was \"%s\" and could not be restored",
+                      r->who, f->former);
         }
     }
     wire_close(f->w);

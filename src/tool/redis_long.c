@@ -126,7 +126,7 @@ static enum tool_status string_page(struct redis_long *l, bool *is_last)
     buf_append(&l->bytes, r->str, r->len);
     *is_last = r->len < STRING_BYTES;
     freeReplyObject(r);
-    return l->bytes.is_failed ? tool_fail(TOOL_NO, "no memory for a string") : TOOL_DONE;
+    return l->bytes.is_failed ? tool_fail(TOOL_NO, "out of memory for a string") : TOOL_DONE;
 }
 
 static enum tool_status list_page(struct redis_long *l, bool *is_last)

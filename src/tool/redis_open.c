@@ -72,8 +72,8 @@ static enum tool_status look_at_server(struct redis_source *x)
     snprintf(x->run_id, sizeof x->run_id, "%.*s", (int)run.len, (const char *)run.data);
     if (slice_eq(redis_info_get(wire_slice(info), "cluster_enabled"), slice_str("1"))) {
         tool_warn(x->t,
-                  "%s is a node of a cluster: its own keys are read. Each master is imported by a "
-                  "call of its own",
+                  "%s is a cluster node: only its own keys are read. Import each master with a "
+                  "separate command",
                   x->who);
     }
     freeReplyObject(info);
@@ -83,19 +83,19 @@ static enum tool_status look_at_server(struct redis_source *x)
 static enum tool_status check_words(struct source *s, struct redis_source *x, int64_t database)
 {
     if (s->prefix.len > 0) {
-        return tool_fail(TOOL_WORDS, "--prefix is not for Redis, whose keys are no lists");
+        return tool_fail(TOOL_WORDS, "--prefix does not apply to Redis, whose keys are not tuples");
     }
     if (x->follows && tool_has(s->t, "--dry-run")) {
-        return tool_fail(TOOL_WORDS, "--follow loads what changes, --dry-run loads nothing");
+        return tool_fail(TOOL_WORDS, "--follow loads changes, but --dry-run loads nothing");
     }
     if (tool_has(s->t, "--set-events") && !x->follows) {
-        return tool_fail(TOOL_WORDS, "--set-events is of --follow");
+        return tool_fail(TOOL_WORDS, "--set-events needs --follow");
     }
     if (database < 0 && s->t->server.database != NULL && !tool_has(s->t, "--dry-run")) {
         return tool_fail(TOOL_WORDS,
-                         "the source's URL names no database, so all are imported, each into that "
-                         "of its number, but one to load into is named too. redis://host/0 names "
-                         "one of the source");
+                         "the source's URL names no database, so all are imported by their "
+                         "numbers, but a target database is given too. Name the source's database "
+                         "in its URL: redis://host/0");
     }
     return TOOL_DONE;
 }

@@ -34,8 +34,7 @@ static enum tool_status read_password(const struct tool *t, struct wire_options 
         o->password = password;
     }
     if (o->user == NULL || o->password != NULL) return TOOL_DONE;
-    return tool_fail(TOOL_WORDS, "the source's URL has a user, but there is no password: " //
-                     PASSWORD_OF " has it");
+    return tool_fail(TOOL_WORDS, "the source's URL has a user but no password; use " PASSWORD_OF);
 }
 
 enum tool_status redis_options_read(const struct tool *t, const char *url, struct wire_options *o,
@@ -51,8 +50,8 @@ enum tool_status redis_options_read(const struct tool *t, const char *url, struc
     *database = -1;
     if (o->database != NULL) {
         if (!slice_to_u64(slice_str(o->database), &number) || number > UINT32_MAX) {
-            return tool_fail(TOOL_WORDS, "the source's URL names a database by a number, or none: "
-                                         "all of them");
+            return tool_fail(TOOL_WORDS, "the source's URL must name a database by number, or "
+                                         "none for all");
         }
         *database = (int64_t)number;
     }
@@ -63,8 +62,7 @@ enum tool_status redis_options_read(const struct tool *t, const char *url, struc
     o->is_insecure = tool_has(t, "--source-insecure");
     bool has_tls = o->cacert != NULL || o->cert != NULL || o->key != NULL || o->is_insecure;
     if (has_tls && !o->is_tls) {
-        return tool_fail(TOOL_WORDS, "there are options for TLS with the source, but its URL is "
-                                     "without: use rediss://");
+        return tool_fail(TOOL_WORDS, "TLS options for the source need a URL with TLS: rediss://");
     }
     return read_password(t, o);
 }

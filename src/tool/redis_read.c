@@ -23,13 +23,13 @@ enum tool_status redis_refused(const struct redis_reader *r, const redisReply *r
     static const struct {
         const char *begins, *advice;
     } table[] = {
-        {"LOADING", ". Try again when it has loaded its data"},
-        {"MOVED", ". It is a node of a cluster: each of its masters is imported by a call of its "
-                  "own, while no slots are moved"},
-        {"ASK", ". It is a node of a cluster: each of its masters is imported by a call of its "
-                "own, while no slots are moved"},
-        {"NOPERM", ". docs/export.md says what the user must be allowed to"},
-        {"MASTERDOWN", ". It is a replica whose master is away"},
+        {"LOADING", ". Retry when it has loaded its data"},
+        {"MOVED", ". It is a cluster node: import each master with a separate command, while no "
+                  "slots are migrated"},
+        {"ASK", ". It is a cluster node: import each master with a separate command, while no "
+                "slots are migrated"},
+        {"NOPERM", ". docs/export.md lists the permissions that the user needs"},
+        {"MASTERDOWN", ". It is a replica that has lost its master"},
     };
     const char *advice = "";
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -42,15 +42,14 @@ enum tool_status redis_refused(const struct redis_reader *r, const redisReply *r
 
 enum tool_status redis_strange(const struct redis_reader *r, const char *command)
 {
-    return tool_fail(TOOL_NO, "%s: the reply of %s has a form that is not known here", r->who,
-                     command);
+    return tool_fail(TOOL_NO, "%s: unexpected form of the reply to %s", r->who, command);
 }
 
 enum tool_status redis_hear(struct redis_reader *r, redisReply **reply)
 {
     if (wire_next(r->w, -1, reply) == WIRE_REPLY && *reply != NULL) return TOOL_DONE;
     *reply = NULL;
-    tool_fail(TOOL_BROKEN, "%s: %s. The same call goes on", r->who, wire_why(r->w));
+    tool_fail(TOOL_BROKEN, "%s: %s. Repeat the command to continue", r->who, wire_why(r->w));
     return TOOL_BROKEN;
 }
 

@@ -12,13 +12,14 @@
 #define STAMP_CHARS 20
 
 const struct tool_option restore_options[] = {
-    {"--from", 0, "DIR", "the archive: what archive-dir of the server was"},
-    {"--to", 0, "DIR", "the data directory to make; must not be there, or be empty"},
-    {"--version", 0, "VERSIONSTAMP", "as of this commit, which is included"},
-    {"--time", 0, "TIME", "as of the last commit not after it: 2026-01-31T12:00:00Z, or Unix time"},
-    {"--timeline", 0, "N", "of this timeline; else the one of the version, or the newest"},
-    {"--freeze", 0, NULL, "a server opens it read-only, with the clock at that moment"},
-    {"--hold-queues", 0, NULL, "a server delivers no message until KV.QUEUE HOLD NO"},
+    {"--from", 0, "DIR", "the archive, which was the server's archive-dir"},
+    {"--to", 0, "DIR", "the data directory to create; must not exist, or be empty"},
+    {"--version", 0, "VERSIONSTAMP", "restore up to this commit, including it"},
+    {"--time", 0, "TIME",
+     "restore up to the last commit at this time: 2026-01-31T12:00:00Z, or Unix time"},
+    {"--timeline", 0, "N", "timeline to restore (default: that of the version, or the newest)"},
+    {"--freeze", 0, NULL, "a server opens it read-only, with its clock at that time"},
+    {"--hold-queues", 0, NULL, "a server delivers no messages until KV.QUEUE HOLD NO"},
     {.name = NULL},
 };
 
@@ -78,19 +79,21 @@ static enum tool_status restore_words(const struct tool *t, struct restore *k)
     k->is_frozen = tool_has(t, "--freeze");
     k->holds_queues = tool_has(t, "--hold-queues");
     if (k->from == NULL || k->to == NULL) {
-        return tool_fail(TOOL_WORDS, "it is tupledctl restore --from ARCHIVE --to DIR");
+        return tool_fail(TOOL_WORDS, "usage: tupledctl restore --from ARCHIVE --to DIR");
     }
     if (version != NULL && time_text != NULL) {
-        return tool_fail(TOOL_WORDS, "--version or --time, not both");
+        return tool_fail(TOOL_WORDS, "--version and --time exclude each other");
     }
     k->has_version = version != NULL;
     if (version != NULL && !restore_stamp(version, &k->version)) {
-        return tool_fail(TOOL_WORDS, "--version: %s is no versionstamp: 20 hex digits", version);
+        return tool_fail(TOOL_WORDS, "--version: %s is not a versionstamp (20 hex digits)",
+                         version);
     }
     k->has_time = time_text != NULL;
     if (time_text != NULL && !restore_time(time_text, &k->time_ms)) {
         return tool_fail(TOOL_WORDS,
-                         "--time: %s is no time: 2026-01-31T12:00:00Z (UTC), or seconds since 1970",
+                         "--time: %s is not a time such as 2026-01-31T12:00:00Z (UTC), or seconds "
+                         "since 1970",
                          time_text);
     }
     enum tool_status status = tool_number(t, "--timeline", 1, UINT32_MAX, &timeline);
@@ -158,7 +161,7 @@ enum tool_status restore_command_run(struct tool *t)
     progress_end(&p);
     if (r != OK) return tool_fail(TOOL_NO, "%s", e.text);
     if (k.is_short) {
-        tool_warn(t, "the archive ends before that time: what was committed later is not in it");
+        tool_warn(t, "the archive ends before that time; later commits are not in it");
     }
     restore_show(t, &k);
     return TOOL_DONE;

@@ -112,7 +112,7 @@ static const char *secure_error(void)
 {
     unsigned long code = ERR_peek_last_error();
     const char *text = code == 0 ? NULL : ERR_reason_error_string(code);
-    return text != NULL ? text : "no reason was given";
+    return text != NULL ? text : "no reason given";
 }
 
 static enum tool_status secure_files(SSL_CTX *c, const struct wire_options *o,
@@ -158,22 +158,23 @@ static void secure_say(const struct secure *s, const struct wire_options *o,
     long verdict = SSL_get_verify_result(s->ssl);
     if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH) {
         snprintf(why, WIRE_WHY_BYTES,
-                 "%.400s: the certificate is for another name. Use the name that it has in the URL",
+                 "%.400s: the certificate is for another name. Use the name in the certificate in "
+                 "the URL",
                  place);
     } else if (verdict != X509_V_OK) {
         snprintf(why, WIRE_WHY_BYTES,
-                 "%.400s: the certificate is not trusted (%s). --cacert names the file of the "
-                 "authority that signed it",
+                 "%.400s: the certificate is not trusted (%s). Give the CA certificate with "
+                 "--cacert",
                  place, X509_verify_cert_error_string(verdict));
     } else if (ERR_peek_last_error() != 0) {
         const char *hint = ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_WRONG_VERSION_NUMBER
-                               ? ". Is that the port for TLS? redis:// is without"
+                               ? ". Is this the TLS port? redis:// connects without TLS"
                                : "";
         snprintf(why, WIRE_WHY_BYTES, "%.400s: TLS failed: %s%s", place, secure_error(), hint);
     } else {
         snprintf(why, WIRE_WHY_BYTES,
-                 "%.400s: the connection ended while TLS began. Is that the port for TLS? redis:// "
-                 "is without",
+                 "%.400s: the connection was closed during the TLS handshake. Is this the TLS "
+                 "port? redis:// connects without TLS",
                  place);
     }
 }
@@ -193,7 +194,7 @@ static enum tool_status secure_shake(struct secure *s, const struct wire_options
             char place[WIRE_WHY_BYTES];
             wire_place(o, place);
             snprintf(why, WIRE_WHY_BYTES,
-                     "%.400s: TLS was not ready within %lld s. Is that the port for TLS?", place,
+                     "%.400s: no TLS handshake within %lld s. Is this the TLS port?", place,
                      (long long)o->timeout_s);
             return TOOL_BROKEN;
         }
@@ -238,7 +239,7 @@ enum tool_status secure_open(const struct wire_options *o, int sock, int64_t unt
     s->out.bytes = mem_alloc(SECURE_PART_BYTES);
     s->in.bytes = mem_alloc(SECURE_PART_BYTES);
     s->context = SSL_CTX_new(TLS_client_method());
-    if (s->context == NULL) die("no memory for TLS");
+    if (s->context == NULL) die("out of memory for TLS");
     SSL_CTX_set_min_proto_version(s->context, TLS1_2_VERSION);
     SSL_CTX_set_mode(s->context,
                      SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -246,12 +247,12 @@ enum tool_status secure_open(const struct wire_options *o, int sock, int64_t unt
     enum tool_status status = secure_files(s->context, o, why);
     if (status == TOOL_DONE) {
         s->ssl = SSL_new(s->context);
-        if (s->ssl == NULL || SSL_set_fd(s->ssl, sock) != 1) die("no memory for TLS");
+        if (s->ssl == NULL || SSL_set_fd(s->ssl, sock) != 1) die("out of memory for TLS");
         secure_name(s->ssl, o);
         status = secure_shake(s, o, until_us, why);
     }
     if (status == TOOL_DONE && !secure_start(s, pair)) {
-        snprintf(why, WIRE_WHY_BYTES, "no thread for TLS: %s", strerror(errno));
+        snprintf(why, WIRE_WHY_BYTES, "cannot start a thread for TLS: %s", strerror(errno));
         status = TOOL_BROKEN;
     }
     if (status != TOOL_DONE) {

@@ -53,8 +53,8 @@ enum tool_status tool_refused(const redisReply *reply)
 enum tool_status tool_strange(const char *command)
 {
     return tool_fail(TOOL_NO,
-                     "the reply of %s has a form that is not known here; is that server "
-                     "another version than tupledctl --version?",
+                     "unexpected form of the reply to %s; does the version of the server differ "
+                     "from tupledctl --version?",
                      command);
 }
 
@@ -86,7 +86,8 @@ enum tool_status tool_confirm(const struct tool *t, const char *format, ...)
     vsnprintf(question, sizeof question, format, args);
     va_end(args);
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        return tool_fail(TOOL_WORDS, "%s There is no terminal to ask: --yes says yes", question);
+        return tool_fail(TOOL_WORDS, "%s There is no terminal for a confirmation; use --yes",
+                         question);
     }
     fprintf(stderr, "%s [y/N] ", question);
     if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y')) {
@@ -103,7 +104,7 @@ enum tool_status tool_pause(struct wire *w, int64_t ms)
     if (event == WIRE_NOTHING) return TOOL_DONE;
     if (r != NULL) freeReplyObject(r);
     return tool_fail(TOOL_BROKEN, "%s",
-                     event == WIRE_GONE ? wire_why(w) : "a message came that was not asked for");
+                     event == WIRE_GONE ? wire_why(w) : "received an unexpected message");
 }
 
 /* One command, whose reply means that it is done. */

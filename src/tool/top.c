@@ -18,8 +18,8 @@
 #define TOP_ROWS_OF_TEXT 40
 
 const struct tool_option top_options[] = {
-    {"--once", '1', NULL, "one look over one interval, then the end"},
-    {"--interval", 'i', "SECONDS", "between two looks (default: 1)"},
+    {"--once", '1', NULL, "show one interval, then exit"},
+    {"--interval", 'i', "SECONDS", "seconds between updates (default: 1)"},
     {.name = NULL},
 };
 

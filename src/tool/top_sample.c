@@ -29,7 +29,7 @@ enum tool_status top_take(struct wire *w, struct top_sample *s)
     wire_append_text(w, TOOL_WORDS_OF("SLOWLOG", "GET", "-1"));
     for (int i = 0; i < TOP_REPLIES; i++) {
         enum wire_event event = wire_next(w, clock_mono_us() + TOP_ANSWER_US, &s->replies[i]);
-        if (event == WIRE_NOTHING) return tool_fail(TOOL_BROKEN, "no answer within 10 s");
+        if (event == WIRE_NOTHING) return tool_fail(TOOL_BROKEN, "no reply within 10 s");
         if (event != WIRE_REPLY) return tool_fail(TOOL_BROKEN, "%s", wire_why(w));
     }
     s->at_us = clock_mono_us();

@@ -47,7 +47,7 @@ static bool url_cut(struct slice *s, char c, bool at_last, struct slice *before)
 static enum err url_bad(struct error *e, const char *what)
 {
     return error_set(e, ERR_SYNTAX,
-                     "the URL %s; it is redis://[user[:password]@]host[:port][/database], "
+                     "the URL %s; its form is redis://[user[:password]@]host[:port][/database], "
                      "rediss://... for TLS, or unix:///path[?db=database]",
                      what);
 }
@@ -58,10 +58,10 @@ static enum err url_login(struct slice login, struct arena *a, struct wire_optio
     struct slice user = login;
     bool has_password = url_cut(&login, ':', false, &user);
     if (has_password && (o->password = url_text(a, login)) == NULL) {
-        return url_bad(e, "has a % in its password that is not followed by two digits in hex");
+        return url_bad(e, "has a % in its password without two hex digits after it");
     }
     if (user.len > 0 && (o->user = url_text(a, user)) == NULL) {
-        return url_bad(e, "has a % in its user that is not followed by two digits in hex");
+        return url_bad(e, "has a % in its user without two hex digits after it");
     }
     return OK;
 }
@@ -73,14 +73,14 @@ static enum err url_unix(struct slice rest, struct arena *a, struct wire_options
     struct slice query = rest;
     if (url_cut(&query, '?', false, &path)) {
         if (!slice_has_prefix(query, slice_str("db=")) || query.len == 3) {
-            return url_bad(e, "has something else than db=... after its ?");
+            return url_bad(e, "must have only db=... after its ?");
         }
         o->database = url_text(a, slice_of(query.data + 3, query.len - 3));
-        if (o->database == NULL) return url_bad(e, "names a database with a broken %");
+        if (o->database == NULL) return url_bad(e, "has a database with an invalid % escape");
     }
     if (path.len == 0 || path.data[0] != '/') return url_bad(e, "has no path that begins with /");
     o->path = url_text(a, path);
-    return o->path == NULL ? url_bad(e, "has a path with a broken %") : OK;
+    return o->path == NULL ? url_bad(e, "has a path with an invalid % escape") : OK;
 }
 
 /* host, host:port, [address], [address]:port */
@@ -91,19 +91,19 @@ static enum err url_host(struct slice s, struct arena *a, struct wire_options *o
     uint64_t number = 0;
     if (s.len > 0 && s.data[0] == '[') {
         port = slice_of(s.data + 1, s.len - 1);
-        if (!url_cut(&port, ']', false, &host)) return url_bad(e, "has a [ that is not closed");
-        if (port.len > 0 && port.data[0] != ':') return url_bad(e, "has something after its ]");
+        if (!url_cut(&port, ']', false, &host)) return url_bad(e, "has a [ without a ]");
+        if (port.len > 0 && port.data[0] != ':') return url_bad(e, "has text after its ]");
         if (port.len > 0) port = slice_of(port.data + 1, port.len - 1);
     } else {
         port = s;
         if (!url_cut(&port, ':', true, &host)) port = slice_of("", 0);
     }
     if (port.len > 0 && (!slice_to_u64(port, &number) || number < 1 || number > 65535)) {
-        return url_bad(e, "has a port that is no number from 1 to 65535");
+        return url_bad(e, "has a port that is not a number from 1 to 65535");
     }
     o->host = host.len > 0 ? url_text(a, host) : "127.0.0.1";
     o->port = port.len > 0 ? url_text(a, port) : "6379";
-    return o->host == NULL ? url_bad(e, "has a host with a broken %") : OK;
+    return o->host == NULL ? url_bad(e, "has a host with an invalid % escape") : OK;
 }
 
 enum err wire_url_read(const char *url, struct arena *a, struct wire_options *o, struct error *e)
@@ -130,7 +130,7 @@ enum err wire_url_read(const char *url, struct arena *a, struct wire_options *o,
     address = rest;
     if (url_cut(&rest, '/', false, &address) && rest.len > 0) {
         o->database = url_text(a, rest);
-        if (o->database == NULL) return url_bad(e, "names a database with a broken %");
+        if (o->database == NULL) return url_bad(e, "has a database with an invalid % escape");
     }
     return url_host(address, a, o, e);
 }

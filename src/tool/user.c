@@ -14,51 +14,58 @@
 #define USER_PASSWORD_BYTES_MAX 16384
 
 const struct tool_option user_options[] = {
-    {"--new-password-file", 0, "FILE", "add, password: its first line; - is standard input"},
-    {"--no-password", 0, NULL, "add: log in by certificate only"},
-    {"--save", 0, NULL, "keep the change over a restart: ACL SAVE, or CONFIG REWRITE"},
+    {"--new-password-file", 0, "FILE",
+     "add, password: file with the password in its first line; - is standard input"},
+    {"--no-password", 0, NULL, "add: no password; log in with a certificate only"},
+    {"--save", 0, NULL, "make the change permanent with ACL SAVE, or CONFIG REWRITE"},
     {.name = NULL},
 };
 
 const struct tool_command user_actions[] = {
-    {.name = "list", .synopsis = "", .summary = "the users and their rules", .run = user_list_run},
+    {.name = "list",
+     .synopsis = "",
+     .summary = "list the users and their rules",
+     .run = user_list_run},
     {.name = "show",
      .synopsis = "NAME",
-     .summary = "what one may do",
+     .summary = "show the rights of a user",
      .words_min = 1,
      .words_max = 1,
      .run = user_show_run},
     {.name = "add",
      .synopsis = "NAME [RULE...]",
-     .summary = "make one with a password and rules (docs/users.md)",
+     .summary = "create a user with a password and rules (docs/users.md)",
      .words_min = 1,
      .words_max = 1000,
      .run = user_add_run},
     {.name = "rules",
      .synopsis = "NAME RULE...",
-     .summary = "more rules for one that is there",
+     .summary = "add rules to a user",
      .words_min = 2,
      .words_max = 1000,
      .run = user_rules_run},
     {.name = "password",
      .synopsis = "NAME",
-     .summary = "another password in place of all it has",
+     .summary = "replace all passwords of a user",
      .words_min = 1,
      .words_max = 1,
      .run = user_password_run},
     {.name = "delete",
      .synopsis = "NAME...",
-     .summary = "remove users and end their connections; asks before",
+     .summary = "delete users and close their connections; asks for confirmation",
      .words_min = 1,
      .words_max = 1000,
      .run = user_delete_run},
     {.name = "may",
      .synopsis = "NAME COMMAND...",
-     .summary = "may the user run that command? Nothing is run",
+     .summary = "test whether a user may run a command, without running it",
      .words_min = 2,
      .words_max = 1000,
      .run = user_may_run},
-    {.name = "whoami", .synopsis = "", .summary = "as whom this connects", .run = user_whoami_run},
+    {.name = "whoami",
+     .synopsis = "",
+     .summary = "show the user of this connection",
+     .run = user_whoami_run},
     {.name = NULL},
 };
 
@@ -97,7 +104,7 @@ static enum tool_status user_is_there(struct wire *w, const char *name, redisRep
 {
     enum tool_status status = tool_ask(w, TOOL_WORDS_OF("ACL", "GETUSER", name), reply);
     if (status != TOOL_DONE || (*reply)->type != REDIS_REPLY_NIL) return status;
-    return tool_fail(TOOL_NO, "there is no user %s", name);
+    return tool_fail(TOOL_NO, "the user %s does not exist", name);
 }
 
 enum tool_status user_show_run(struct tool *t)
@@ -167,11 +174,10 @@ static enum tool_status user_twice(struct buf *out)
     buf_init(&again);
     bool is_same = user_read_line("New password: ", out);
     if (is_same && isatty(STDIN_FILENO) != 0) {
-        is_same = user_read_line("Once more: ", &again) &&
-                  slice_eq(buf_slice(out), buf_slice(&again));
+        is_same = user_read_line("Repeat: ", &again) && slice_eq(buf_slice(out), buf_slice(&again));
     }
     buf_fini(&again);
-    return is_same ? TOOL_DONE : tool_fail(TOOL_WORDS, "there was no password, or two that differ");
+    return is_same ? TOOL_DONE : tool_fail(TOOL_WORDS, "no password given, or the two differ");
 }
 
 /* The rule that sets it, ">secret", in `out`. */
@@ -187,8 +193,8 @@ static enum tool_status user_password(const struct tool *t, struct buf *out)
             status = tool_fail(TOOL_WORDS, "--new-password-file: %s", e.text);
         }
     } else if (path == NULL && isatty(STDIN_FILENO) == 0) {
-        status = tool_fail(TOOL_WORDS, "there is no terminal to ask for a password: "
-                                       "--new-password-file names a file, or - for standard input");
+        status = tool_fail(TOOL_WORDS, "no terminal to read a password from; give "
+                                       "--new-password-file FILE, or - for standard input");
     } else {
         status = user_twice(&text);
     }
@@ -213,8 +219,8 @@ static enum tool_status user_rules_check(const struct tool *t)
     for (size_t i = 1; i < t->word_count; i++) {
         if (t->words[i][0] != '>' && t->words[i][0] != '<') continue;
         return tool_fail(TOOL_WORDS,
-                         "a password in the command line can be read by others: `tupledctl user "
-                         "password`, or --new-password-file");
+                         "a password on the command line is visible to others; use `tupledctl "
+                         "user password` or --new-password-file");
     }
     return TOOL_DONE;
 }
@@ -238,7 +244,7 @@ static enum tool_status user_save(const struct tool *t, struct wire *w)
     (void)users_are_kept(w, &is_kept); /* who may not ask is told what holds for one machine */
     if (is_kept) return TOOL_DONE;
     if (!tool_has(t, "--save")) {
-        tool_warn(t, "this is forgotten when the server restarts; --save keeps it");
+        tool_warn(t, "the change is lost when the server restarts; --save makes it permanent");
         return TOOL_DONE;
     }
     enum tool_status status = tool_ask(w, TOOL_WORDS_OF("CONFIG", "GET", "aclfile"), &reply);
@@ -249,7 +255,8 @@ static enum tool_status user_save(const struct tool *t, struct wire *w)
     status = tool_ask(
         w, has_file ? TOOL_WORDS_OF("ACL", "SAVE") : TOOL_WORDS_OF("CONFIG", "REWRITE"), &reply);
     if (reply != NULL) freeReplyObject(reply);
-    if (status == TOOL_NO) tool_fail(status, "the change was made, but not kept for a restart");
+    if (status == TOOL_NO)
+        tool_fail(status, "the change was made, but could not be made permanent");
     return status;
 }
 
@@ -285,8 +292,9 @@ enum tool_status user_add_run(struct tool *t)
         status = tool_ask(w, TOOL_WORDS_OF("ACL", "GETUSER", t->words[0]), &reply);
     }
     if (status == TOOL_DONE && reply->type != REDIS_REPLY_NIL) {
-        status = tool_fail(
-            TOOL_NO, "there is a user %s: `tupledctl user rules` changes what it may", t->words[0]);
+        status = tool_fail(TOOL_NO,
+                           "the user %s exists; change its rights with `tupledctl user rules`",
+                           t->words[0]);
     }
     bool has_password = !tool_has(t, "--no-password");
     if (status == TOOL_DONE && has_password) status = user_password(t, &password);
@@ -338,12 +346,14 @@ enum tool_status user_delete_run(struct tool *t)
     words[0] = "ACL";
     words[1] = "DELUSER";
     for (size_t i = 0; i < t->word_count; i++) words[i + 2] = t->words[i];
-    enum tool_status status = tool_confirm(t, "%zu user%s will be gone, and their connections end.",
+    enum tool_status status = tool_confirm(t,
+                                           "%zu user%s will be deleted, and their connections "
+                                           "closed.",
                                            t->word_count, t->word_count == 1 ? "" : "s");
     if (status == TOOL_DONE) status = tool_connect(t, &w);
     if (status == TOOL_DONE) status = tool_ask(w, words, &reply);
     if (status == TOOL_DONE && (size_t)reply->integer < t->word_count) {
-        status = tool_fail(TOOL_NO, "%lld of %zu users were there", reply->integer, t->word_count);
+        status = tool_fail(TOOL_NO, "%lld of %zu users existed", reply->integer, t->word_count);
     }
     if (status == TOOL_DONE) status = user_save(t, w);
     if (reply != NULL) freeReplyObject(reply);

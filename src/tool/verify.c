@@ -7,8 +7,8 @@
 #define VERIFY_LOOK_MS 100
 
 const struct tool_option verify_options[] = {
-    {"--status", 0, NULL, "only say how far it is, or what the last one found"},
-    {"--stop", 0, NULL, "end the one that runs"},
+    {"--status", 0, NULL, "only show the progress, or the result of the last check"},
+    {"--stop", 0, NULL, "stop the running check"},
     {.name = NULL},
 };
 
@@ -52,11 +52,11 @@ static enum tool_status verify_show(const struct tool *t, const redisReply *r)
 {
     wire_map_print(t, r);
     if (verify_is(r, "damaged")) {
-        return tool_fail(TOOL_NO, "%lld places are damaged: docs/durability.md says what to do",
+        return tool_fail(TOOL_NO, "%lld places are damaged; docs/durability.md explains what to do",
                          (long long)wire_map_i64(r, "damaged"));
     }
-    if (verify_is(r, "failed")) return tool_fail(TOOL_NO, "it failed: the server's log says why");
-    if (verify_is(r, "stopped")) return tool_fail(TOOL_NO, "it was stopped before its end");
+    if (verify_is(r, "failed")) return tool_fail(TOOL_NO, "the check failed; see the server's log");
+    if (verify_is(r, "stopped")) return tool_fail(TOOL_NO, "the check was stopped");
     return TOOL_DONE;
 }
 
@@ -69,7 +69,7 @@ enum tool_status verify_run(struct tool *t)
     if (tool_has(t, "--stop")) {
         status = tool_ask(w, TOOL_WORDS_OF("KV.VERIFY", "STOP"), &reply);
         if (status == TOOL_DONE && reply->integer == 0) {
-            status = tool_fail(TOOL_NO, "nothing is being verified");
+            status = tool_fail(TOOL_NO, "no check is running");
         }
     } else if (tool_has(t, "--status")) {
         status = verify_look(w, &reply);

@@ -24,9 +24,9 @@
 #define WATCH_STAMP_BYTES 64
 
 const struct tool_option watch_options[] = {
-    {"--prefix", 'p', "KEY", "all keys below it, [] for everything; may be given several times"},
-    {"--since", 0, "VERSION", "all changes after that versionstamp, 0 from the beginning"},
-    {"--count", 0, "N", "end after so many lines"},
+    {"--prefix", 'p', "KEY", "watch all keys below this one, [] for all keys; may be repeated"},
+    {"--since", 0, "VERSION", "print all changes after this versionstamp; 0 is the beginning"},
+    {"--count", 0, "N", "exit after this number of lines"},
     {.name = NULL},
 };
 
@@ -112,11 +112,11 @@ static enum tool_status watch_read(struct watch *k)
         status = watch_add(k, prefix, true);
     }
     if (status == TOOL_DONE && k->count == 0) {
-        status = tool_fail(TOOL_WORDS, "what is to be watched? Keys, or --prefix KEY");
+        status = tool_fail(TOOL_WORDS, "nothing to watch; give keys, or --prefix KEY");
     }
     if (status == TOOL_DONE) status = tool_number(t, "--count", 1, INT64_MAX, &count);
     if (since != NULL && strlen(since) >= sizeof k->version) {
-        status = tool_fail(TOOL_WORDS, "--since %s: that is no versionstamp", since);
+        status = tool_fail(TOOL_WORDS, "--since: %s is not a versionstamp", since);
     }
     if (status != TOOL_DONE) return status;
     k->lines_left = count;
@@ -218,7 +218,7 @@ static enum tool_status watch_ask(struct watch *k, struct wire *w, const char *c
     tool_refused(*reply);
     if (slice_has_prefix(wire_slice(*reply), slice_str("STALE"))) {
         tool_fail(TOOL_NO,
-                  "changes after %s were missed: read what you need anew, and watch from now",
+                  "changes after %s were missed; read the data again, then watch from there",
                   k->version);
     }
     freeReplyObject(*reply);
@@ -299,8 +299,8 @@ static enum tool_status watch_go(struct watch *k)
     while (status == TOOL_DONE) {
         status = watch_follow(k, w);
         if (status == TOOL_BROKEN) {
-            tool_warn(k->tool, "%s; connecting again",
-                      wire_why(w)[0] != '\0' ? wire_why(w) : "no answer for 30 s");
+            tool_warn(k->tool, "%s; reconnecting",
+                      wire_why(w)[0] != '\0' ? wire_why(w) : "no reply for 30 s");
         }
         wire_close(w);
         w = NULL;
@@ -311,7 +311,7 @@ static enum tool_status watch_go(struct watch *k)
             pause_ms = pause_ms * 2 > WATCH_AGAIN_MS_MAX ? WATCH_AGAIN_MS_MAX : pause_ms * 2;
         }
         if (status != TOOL_DONE) return tool_fail(status, "%s", why);
-        tool_warn(k->tool, "connected again, going on after %s", k->version);
+        tool_warn(k->tool, "reconnected, continuing after %s", k->version);
     }
     return status;
 }

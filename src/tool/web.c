@@ -65,15 +65,13 @@ static enum web_result web_say(const struct web *w, CURLcode code, char why[WEB_
 {
     const char *text = w->error[0] != '\0' ? w->error : curl_easy_strerror(code);
     if (w->is_too_large) {
-        snprintf(why, WEB_WHY_BYTES, "an answer of more than %zu bytes", w->options.bytes_max);
+        snprintf(why, WEB_WHY_BYTES, "a response of more than %zu bytes", w->options.bytes_max);
         return WEB_NEVER;
     }
     snprintf(why, WEB_WHY_BYTES, "%s", text);
     switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
-        snprintf(why, WEB_WHY_BYTES,
-                 "%s. --source-cacert names the file of the authority that signed the certificate",
-                 text);
+        snprintf(why, WEB_WHY_BYTES, "%s. Give the CA certificate with --source-cacert", text);
         return WEB_NEVER;
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -90,7 +88,7 @@ enum web_result web_post(struct web *w, const struct web_request *r, int *status
     long code = 0;
     for (size_t i = 0; i < WEB_HEADERS_MAX && r->headers[i] != NULL; i++) {
         struct curl_slist *more = curl_slist_append(headers, r->headers[i]);
-        if (more == NULL) die("no memory for a request");
+        if (more == NULL) die("out of memory for a request");
         headers = more;
     }
     buf_clear(body, SIZE_MAX);

@@ -34,12 +34,13 @@ static const char *connect_advice(int code)
 {
     switch (code) {
     case ECONNREFUSED:
-        return ". Nothing listens there: does the server run, and is that its address? -u or "
-               "TUPLEDCTL_URL names another";
-    case ENOENT: return ". There is no such socket: does the server run, with `unixsocket` set?";
-    case EACCES: return ". You may not use that socket (unixsocketperm, and your groups)";
-    case ETIMEDOUT:
-        return ". Is the address right, and does no firewall stand between? --timeout waits longer";
+        return ". Nothing listens there. Is the server running, and is this its address? Give it "
+               "with -u or TUPLEDCTL_URL";
+    case ENOENT:
+        return ". The socket does not exist. Is the server running, with `unixsocket` set?";
+    case EACCES:
+        return ". You have no permission for this socket (unixsocketperm, and your groups)";
+    case ETIMEDOUT: return ". Check the address and firewalls; --timeout waits longer";
     default: return "";
     }
 }
@@ -127,7 +128,7 @@ static enum wire_event connect_gone(struct wire *w)
     const redisContext *c = w->context;
     if (!w->is_gone) {
         snprintf(w->why, sizeof w->why, "the connection broke: %s",
-                 c->err == REDIS_ERR_EOF  ? "the server closed it"
+                 c->err == REDIS_ERR_EOF  ? "the server closed the connection"
                  : c->err == REDIS_ERR_IO ? strerror(errno)
                                           : c->errstr);
     }
@@ -287,11 +288,11 @@ static enum tool_status connect_refused(const struct wire_options *o, const redi
     const char *of = o->password_of != NULL ? o->password_of
                                             : "TUPLEDCTL_PASSWORD or --password-file";
     if (slice_has_prefix(text, slice_str("NOAUTH"))) {
-        snprintf(advice, sizeof advice, " The server wants a password: %s has it, the URL the user",
-                 of);
+        snprintf(advice, sizeof advice,
+                 " The server requires a password: use %s, and put the user into the URL", of);
     } else if (slice_has_prefix(text, slice_str("WRONGPASS"))) {
         if (o->user == NULL) {
-            snprintf(advice, sizeof advice, ". Without a user in the URL it is that of `default`");
+            snprintf(advice, sizeof advice, ". Without a user in the URL, it is that of `default`");
         }
     }
     snprintf(why, WIRE_WHY_BYTES, "%.500s%s", r->str, advice);
@@ -316,14 +317,14 @@ static enum tool_status connect_hear(struct wire *w, const struct wire_options *
         }
         break;
     case WIRE_NOTHING:
-        snprintf(why, WIRE_WHY_BYTES, "%.400s: no answer within %lld s", place,
+        snprintf(why, WIRE_WHY_BYTES, "%.400s: no reply within %lld s", place,
                  (long long)o->timeout_s);
         break;
     case WIRE_STOPPED: snprintf(why, WIRE_WHY_BYTES, "stopped"); break;
     case WIRE_GONE:
-        snprintf(why, WIRE_WHY_BYTES, "%.300s: %.200s. Is that the port for %s", place, w->why,
-                 o->is_tls ? "TLS, and does it want a certificate of yours (--cert)?"
-                           : "connections without TLS? rediss:// is with it");
+        snprintf(why, WIRE_WHY_BYTES, "%.300s: %.200s. Is this the port for %s", place, w->why,
+                 o->is_tls ? "TLS, and does it require a client certificate (--cert)?"
+                           : "connections without TLS? Use rediss:// for TLS");
         break;
     }
     if (r != NULL) freeReplyObject(r);
@@ -376,7 +377,7 @@ enum tool_status wire_open(const struct wire_options *o, struct wire **out,
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     }
     w->context = redisConnectFd(fd);
-    if (w->context == NULL) die("no memory for a connection");
+    if (w->context == NULL) die("out of memory for a connection");
     w->context->flags &= ~REDIS_BLOCK;
     w->context->reader->maxbuf = 0;
     status = connect_begin(w, o, until_us, why);

@@ -7,20 +7,21 @@
 #include "tool/tool.h"
 
 const struct tool_option tool_options[] = {
-    {"--url", 'u', "URL", "where the server is; else TUPLEDCTL_URL, else redis://127.0.0.1:6379"},
-    {"--db", 0, "NAME", "the database, by name or number; else that of the URL, else 0"},
-    {"--password-file", 0, "FILE", "its first line is the password; else TUPLEDCTL_PASSWORD"},
-    {"--timeout", 0, "SECONDS", "for connecting (default: 5)"},
-    {"--cacert", 0, "FILE", "TLS: who has signed the server's certificate; else the system's"},
-    {"--cert", 0, "FILE", "TLS: a certificate of one's own"},
-    {"--key", 0, "FILE", "TLS: its key; else in the same file"},
-    {"--tls-name", 0, "NAME", "TLS: the name in the server's certificate; else the host"},
-    {"--insecure", 0, NULL, "TLS: do not check the server's certificate"},
-    {"--json", 0, NULL, "output as JSON, for programs"},
-    {"--progress", 0, NULL, "show progress even where there is no terminal"},
+    {"--url", 'u', "URL", "URL of the server (default: TUPLEDCTL_URL, or redis://127.0.0.1:6379)"},
+    {"--db", 0, "NAME", "database, by name or number (default: that of the URL, or 0)"},
+    {"--password-file", 0, "FILE",
+     "file with the password in its first line (default: TUPLEDCTL_PASSWORD)"},
+    {"--timeout", 0, "SECONDS", "seconds to wait for a connection (default: 5)"},
+    {"--cacert", 0, "FILE", "TLS: CA certificates for the server (default: those of the system)"},
+    {"--cert", 0, "FILE", "TLS: client certificate"},
+    {"--key", 0, "FILE", "TLS: its private key (default: in the same file)"},
+    {"--tls-name", 0, "NAME", "TLS: name in the server's certificate (default: the host)"},
+    {"--insecure", 0, NULL, "TLS: do not verify the server's certificate"},
+    {"--json", 0, NULL, "print JSON, for programs"},
+    {"--progress", 0, NULL, "show progress even without a terminal"},
     {"--quiet", 'q', NULL, "no progress, no warnings"},
-    {"--yes", 'y', NULL, "do not ask before something is removed"},
-    {"--help", 'h', NULL, "help; after a subcommand, help on that"},
+    {"--yes", 'y', NULL, "do not ask for confirmation"},
+    {"--help", 'h', NULL, "show this help; after a subcommand, show its help"},
     {"--version", 0, NULL, "the version"},
     {.name = NULL},
 };
@@ -41,16 +42,15 @@ static void words_help_options(const struct tool_option *o)
 
 void tool_help_all(const struct tool_command *table)
 {
-    printf("usage: tupledctl [option ...] <what> [word ...]\n"
-           "       tupledctl help <what>\n\n"
-           "Looks after a tupled server. What it can do:\n\n");
+    printf("usage: tupledctl [option ...] <subcommand> [argument ...]\n       tupledctl help "
+           "<subcommand>\n\nManages a tupled server. Subcommands:\n\n");
     for (const struct tool_command *c = table; c->name != NULL; c++) {
         printf("  %-10s %s\n", c->name, c->summary);
     }
-    printf("\nOptions of all of them:\n\n");
+    printf("\nOptions of all subcommands:\n\n");
     words_help_options(tool_options);
-    printf("\nExit status: 0 done; 1 the server refused it, or the data is not as it should be;\n"
-           "2 the words are wrong; 3 no connection, or it broke.\n");
+    printf("\nExit status: 0 success; 1 the server refused the request, or data is damaged;\n2 "
+           "invalid arguments; 3 no connection, or it was lost.\n");
 }
 
 void tool_help_of(const struct tool_command *c)
@@ -59,7 +59,7 @@ void tool_help_of(const struct tool_command *c)
         printf("usage: tupledctl %s%s%s\n\n%s.\n", c->name, c->synopsis[0] != '\0' ? " " : "",
                c->synopsis, c->summary);
     } else {
-        printf("usage: tupledctl %s <action> [word ...]\n\n%s.\n\nActions:\n\n", c->name,
+        printf("usage: tupledctl %s <action> [argument ...]\n\n%s.\n\nActions:\n\n", c->name,
                c->summary);
         for (const struct tool_command *a = c->actions; a->name != NULL; a++) {
             char words[64];
@@ -112,10 +112,9 @@ static enum tool_status words_take_option(struct tool *t, int argc, char **argv,
     const char *value = equals != NULL ? equals + 1 : NULL;
     if (o == NULL) {
         return tool_fail(
-            TOOL_WORDS, "there is no option %.*s%s%s. tupledctl %s%s lists those there are",
-            (int)len, word, t->command != NULL ? " of " : "",
-            t->command != NULL ? t->command->name : "", t->command != NULL ? "help " : "--help",
-            t->command != NULL ? t->command->name : "");
+            TOOL_WORDS, "unknown option %.*s%s%s. tupledctl %s%s lists the options", (int)len, word,
+            t->command != NULL ? " of " : "", t->command != NULL ? t->command->name : "",
+            t->command != NULL ? "help " : "--help", t->command != NULL ? t->command->name : "");
     }
     if (o->value == NULL && value != NULL) {
         return tool_fail(TOOL_WORDS, "%s takes no value", o->name);
@@ -138,8 +137,8 @@ static enum tool_status words_take(struct tool *t, const struct tool_command *ta
     }
     t->command = tool_find(table, word);
     if (t->command != NULL) return TOOL_DONE;
-    return tool_fail(TOOL_WORDS,
-                     "there is no subcommand %s. tupledctl --help lists those there are", word);
+    return tool_fail(TOOL_WORDS, "unknown subcommand %s. tupledctl --help lists the subcommands",
+                     word);
 }
 
 /* The action, and how many words may follow. */
@@ -151,7 +150,7 @@ static enum tool_status words_end(struct tool *t)
         t->action = t->word_count == 0 ? c->actions : tool_find(c->actions, t->words[0]);
         if (t->action == NULL) {
             return tool_fail(TOOL_WORDS,
-                             "there is no tupledctl %s %s. tupledctl help %s lists its actions",
+                             "unknown action: tupledctl %s %s. tupledctl help %s lists the actions",
                              c->name, t->words[0], c->name);
         }
         if (t->word_count > 0) {
@@ -161,7 +160,7 @@ static enum tool_status words_end(struct tool *t)
     }
     const struct tool_command *a = t->action;
     if (t->word_count >= a->words_min && t->word_count <= a->words_max) return TOOL_DONE;
-    return tool_fail(TOOL_WORDS, "too %s words: it is tupledctl %s%s%s %s",
+    return tool_fail(TOOL_WORDS, "too %s arguments; usage: tupledctl %s%s%s %s",
                      t->word_count < a->words_min ? "few" : "many", c->name, a == c ? "" : " ",
                      a == c ? "" : a->name, a->synopsis);
 }
@@ -230,7 +229,7 @@ enum tool_status tool_number(const struct tool *t, const char *option, int64_t m
     int64_t number = 0;
     if (text == NULL) return TOOL_DONE;
     if (!slice_to_i64(slice_str(text), &number) || number < min || number > max) {
-        return tool_fail(TOOL_WORDS, "%s %s: it must be a number from %lld to %lld", option, text,
+        return tool_fail(TOOL_WORDS, "%s %s: must be a number from %lld to %lld", option, text,
                          (long long)min, (long long)max);
     }
     *value = number;

@@ -21,7 +21,7 @@ int64_t bench_now_us(void)
 redisContext *bench_connect(const char *port)
 {
     redisContext *c = redisConnect("127.0.0.1", (int)strtol(port, NULL, 10));
-    if (c == NULL || c->err != 0) fail(c == NULL ? "no memory for a connection" : c->errstr);
+    if (c == NULL || c->err != 0) fail(c == NULL ? "out of memory for a connection" : c->errstr);
     return c;
 }
 

@@ -69,7 +69,7 @@ static bool u_string(struct unpack *u, struct slice *text)
     const uint8_t *from = u->at;
     struct pack_item item;
     if (!u_item(u, &item)) return false;
-    if (item.type != PACK_STR) return u_fail(u, from, "something else where a string should be");
+    if (item.type != PACK_STR) return u_fail(u, from, "expected a string");
     *text = item.body;
     return u_text(u, item.body);
 }
@@ -255,7 +255,7 @@ static bool u_again(struct unpack *u, struct slice body, const uint8_t *where)
 {
     if (body.len != 4 || get_u32(body.data) == 0) return u_fail(u, where, "malformed id");
     if (!names_has_id(&u->names, get_u32(body.data))) {
-        return u_fail(u, where, "reference to an id that did not come before");
+        return u_fail(u, where, "reference to an id that does not precede it");
     }
     size_t opened = pack_open(u->out, 3);
     pack_uint(u->out, get_u32(body.data));

@@ -481,7 +481,7 @@ class AsyncLiveView(_Endless):
 
 
 class AsyncJob:
-    """A message that is being worked on. `is_lost`: its lease is over, another worker has it."""
+    """A message that is being worked on. `is_lost`: its lease has expired, another worker has it."""
 
     def __init__(self, db: AsyncTupled, message: Message) -> None:
         self.db = db

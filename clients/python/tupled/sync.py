@@ -468,7 +468,7 @@ class LiveView(_Endless):
 
 
 class Job:
-    """A message that is being worked on. `is_lost`: its lease is over, another worker has it."""
+    """A message that is being worked on. `is_lost`: its lease has expired, another worker has it."""
 
     def __init__(self, db: Tupled, message: Message) -> None:
         self.db = db

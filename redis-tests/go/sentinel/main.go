@@ -66,7 +66,7 @@ func main() {
 			}
 		}
 	}
-	check("another node leads", before != "" && after != "" && after != before)
+	check("another node is the leader", before != "" && after != "" && after != before)
 	value, err := leader.Incr(ctx, key).Result()
 	check(fmt.Sprintf("nothing acknowledged is lost (%d, %d)", acknowledged, value),
 		err == nil && value > acknowledged && acknowledged > 0)

@@ -83,7 +83,7 @@ static enum err manifest_begin(struct archive *a, int *fd, struct error *e)
         bool is_gone = fresh.timeline_count == 0;
         manifest_fini(&fresh);
         r = error_set(e, ERR_IO, "%s/manifest %s", a->dir,
-                      is_gone ? "is missing" : "does not know this database any more");
+                      is_gone ? "is missing" : "cannot read this database");
     }
     if (r != OK) {
         file_unlock(*fd);
@@ -300,7 +300,7 @@ static enum err drop_old(struct archive *a, const struct archive_base *k, struct
         at += strlen(path) + 1;
     }
     file_unlock(fd);
-    if (files > 0) log_notice("archive: %zu files were older than archive-retention", files);
+    if (files > 0) log_notice("archive: removed %zu files older than archive-retention", files);
     buf_fini(&gone);
     return r;
 }
@@ -383,8 +383,8 @@ static enum err archive_join(struct archive *a, const struct lineage *l, struct 
     }
     if (own != NULL && memcmp(own->database_id, a->database_id, DATABASE_ID_BYTES) == 0) return OK;
     return error_set(e, ERR_CORRUPT,
-                     "archive-dir %s is the archive of another database; give this one an empty "
-                     "directory, or restore it by `tupledctl restore`",
+                     "archive-dir %s contains the archive of another database; use an empty "
+                     "directory, or restore it with `tupledctl restore`",
                      a->dir);
 }
 
@@ -421,7 +421,7 @@ enum err archive_start(struct archive *a, const struct worker_options *options, 
     mine.name = "archive";
     mine.nice = NICE;
     a->worker = worker_new(&mine);
-    return a->worker != NULL ? OK : error_set(e, ERR_IO, "the system gives no more threads");
+    return a->worker != NULL ? OK : error_set(e, ERR_IO, "cannot start a thread");
 }
 
 bool archive_has(const struct archive *a, uint64_t number)

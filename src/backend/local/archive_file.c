@@ -54,11 +54,11 @@ enum err segment_walk(struct segment_walk *w, struct slice bytes, struct error *
     if (r != OK) return r;
     bool is_it = header.id.number == w->id.number && header.version_before == w->before &&
                  memcmp(header.id.database_id, w->id.database_id, DATABASE_ID_BYTES) == 0;
-    if (!is_it) return error_set(e, ERR_CORRUPT, "it is another segment than its name says");
+    if (!is_it) return error_set(e, ERR_CORRUPT, "it is not the segment that its name says");
     while (r == OK && w->version < w->last && !w->is_over) {
         if (!batch_next(bytes, &w->end, w->version, &w->id, &h)) {
             return error_set(e, ERR_CORRUPT,
-                             "damaged at offset %zu: what follows version %llu cannot be read",
+                             "damaged at offset %zu: data after version %llu cannot be read",
                              w->end, (unsigned long long)w->version);
         }
         r = walk_batch(w, bytes.data + w->end, &h, e);

@@ -85,8 +85,8 @@ static enum err name_damage(const char *path, uint64_t version, struct error *e)
 {
     struct error why = *e;
     return error_set(e, ERR_CORRUPT,
-                     "%s: %s; up to version %016llx0000 all is there: restore with --version "
-                     "%016llx0000",
+                     "%s: %s; everything up to version %016llx0000 is available: restore with "
+                     "--version %016llx0000",
                      path, why.text, (unsigned long long)version, (unsigned long long)version);
 }
 
@@ -147,7 +147,7 @@ static enum err nothing_more(struct journal *j, size_t bytes, struct error *e)
 {
     (void)j;
     (void)bytes;
-    return error_set(e, ERR_IO, "an archive is not written to");
+    return error_set(e, ERR_IO, "an archive is read-only");
 }
 
 static enum err no_version(struct journal *j, uint64_t next, struct error *e)

@@ -113,12 +113,12 @@ static enum err manifest_parse(const char *dir, struct slice text, struct manife
     size_t number = 1;
     if (!slice_eq(slice_take(&first, ' '), slice_str("tupled-archive")) ||
         !take_u64(&first, &format)) {
-        return error_set(e, ERR_CORRUPT, "%s/manifest is not one of an archive", dir);
+        return error_set(e, ERR_CORRUPT, "%s/manifest is not the manifest of an archive", dir);
     }
     if (format > FORMAT) {
         return error_set(e, ERR_FORMAT,
-                         "%s/manifest has format %llu, newer than format %d, the newest that this "
-                         "program reads; use a newer tupled",
+                         "%s/manifest has format %llu, but this program supports formats up to "
+                         "%d; use a newer version of tupled",
                          dir, (unsigned long long)format, FORMAT);
     }
     while (rest.len > 0) {
@@ -128,13 +128,13 @@ static enum err manifest_parse(const char *dir, struct slice text, struct manife
         if (slice_has_prefix(line, slice_str("end "))) {
             (void)slice_take(&line, ' ');
             if (take_sum(&line, &sum) && sum == checksum_bytes(before) && rest.len == 0) return OK;
-            return error_set(e, ERR_CORRUPT, "%s/manifest is damaged: its checksum is wrong", dir);
+            return error_set(e, ERR_CORRUPT, "%s/manifest is damaged: checksum mismatch", dir);
         }
         if (!read_line(m, line)) {
             return error_set(e, ERR_CORRUPT, "%s/manifest is damaged at line %zu", dir, number);
         }
     }
-    return error_set(e, ERR_CORRUPT, "%s/manifest is damaged: its end is missing", dir);
+    return error_set(e, ERR_CORRUPT, "%s/manifest is damaged: it is truncated", dir);
 }
 
 enum err manifest_read(const char *dir, struct manifest *out, struct error *e)

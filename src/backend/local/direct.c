@@ -71,7 +71,7 @@ static bool open_segment(struct direct *d, const struct file *f, uint64_t number
     file_close(&d->file);
     d->is_refused = !file_open_direct(&d->file, f->path);
     if (d->is_refused) {
-        log_verbose("journal: no writes past the page cache here: %s", f->path);
+        log_verbose("journal: not bypassing the page cache: %s", f->path);
         return false;
     }
     d->number = number;
@@ -120,7 +120,7 @@ enum err direct_end(struct direct *d, bool *is_done, struct error *e)
     enum err r = file_write_direct(&d->file, from, blocks, &is_refused, e);
     *is_done = r == OK && !is_refused;
     if (is_refused) {
-        log_verbose("journal: no writes past the page cache here: %s", d->file.path);
+        log_verbose("journal: not bypassing the page cache: %s", d->file.path);
         d->is_refused = true;
     }
     memmove(d->blocks, d->blocks + d->used - tail, tail);

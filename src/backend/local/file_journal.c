@@ -135,7 +135,7 @@ static enum err journal_reserve(struct journal *journal, size_t bytes, struct er
                          j->prepare_error.text);
     }
     journal_prepare(j);
-    log_verbose("journal: writers wait for a segment");
+    log_verbose("journal: writers are waiting for a segment");
     return error_set(e, ERR_WAIT, "a journal segment is being prepared");
 }
 
@@ -460,7 +460,7 @@ static enum err journal_start(struct journal *journal, struct journal_replay *r,
         j->jobs[i].writer = journal_worker(j, "journal");
         is_started = is_started && j->jobs[i].writer != NULL;
     }
-    if (!is_started) return error_set(e, ERR_IO, "the system gives no more threads");
+    if (!is_started) return error_set(e, ERR_IO, "cannot start a thread");
     j->base.version_last = j->version_written = last_version;
     j->base.acknowledged = j->base.synced = last_version;
     j->version_marked = last_version;

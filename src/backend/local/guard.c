@@ -26,8 +26,8 @@ static void stop(struct file_journal *j, const char *name)
     j->is_guarded = true; /* logged once */
     (void)error_set(
         &e, ERR_IO,
-        "%s/%s was removed or replaced while the server was running: what it writes now "
-        "could not be found again",
+        "%s/%s was removed or replaced while the server was running; data written now would be "
+        "lost",
         j->dir, name);
     j->base.owner.on_fatal(&j->base, &e);
 }

@@ -70,7 +70,7 @@ static enum err window_fill(struct batches *b, struct reading *k, size_t want, s
     buf_clear(&b->window, SIZE_MAX);
     b->window_at = b->offset;
     uint8_t *p = buf_reserve(&b->window, n);
-    if (p == NULL) return error_set(e, ERR_NOMEM, "no memory to read the journal");
+    if (p == NULL) return error_set(e, ERR_NOMEM, "out of memory to read the journal");
     enum err r = file_read_at(&k->file, b->offset, p, n, e);
     if (r == OK) b->window.len = n;
     if (b->chunk_bytes < CHUNK_BYTES_MAX) b->chunk_bytes *= 2;
@@ -177,7 +177,7 @@ static enum err whole(struct journal_read *read, uint64_t version, const struct 
         r = read_whole(k, version, mu, p.place, e);
     }
     if (r == OK && !patch_values_get(&k->values, mu->key, version, value)) {
-        r = error_set(e, ERR_CORRUPT, "version %llu changes a value that is not there",
+        r = error_set(e, ERR_CORRUPT, "version %llu changes a value that does not exist",
                       (unsigned long long)version);
     }
     return r;
@@ -198,7 +198,7 @@ static enum err take_batch(struct journal_read *r, const struct batch_header *h,
         if (!is_first) return error_set(e, ERR_CORRUPT, "versions are missing");
         if (r->after > k->version && r->after < h->first_version) {
             return error_set(e, ERR_STALE,
-                             "the one given is of a history that a restart or a restore undid");
+                             "it belongs to a history that a restart or a restore has undone");
         }
     }
     while (txn_read(&payload, &txn)) {

@@ -63,12 +63,12 @@ static void take_result(struct file_journal *j, struct segment *s)
     bool had_failed = j->archive_failed_us != 0;
     s->is_archived = k->result == OK || k->is_damaged;
     j->archive_failed_us = k->result == OK ? 0 : clock_mono_us();
-    if (k->result == OK && had_failed) log_notice("archive: it goes on");
+    if (k->result == OK && had_failed) log_notice("archive: working again");
     if (k->result != OK && !had_failed) {
         log_warning("archive: %s%s", k->error.text,
-                    k->is_damaged ? "; no moment after it can be restored until there "
-                                    "is a new base backup"
-                                  : "; the journal keeps what is not archived");
+                    k->is_damaged ? "; no later moment can be restored until there is a new base "
+                                    "backup"
+                                  : "; the journal keeps the segments until they are archived");
     }
 }
 

@@ -55,14 +55,14 @@ enum err segment_header_read(const uint8_t in[JOURNAL_HEADER_BYTES], struct segm
     h->format = get_u32_little(in + 8);
     if (h->format > JOURNAL_FORMAT) {
         return error_set(e, ERR_FORMAT,
-                         "journal format %u is newer than format %d, the newest that this program "
-                         "reads; start a newer tupled",
+                         "journal format %u is not supported (the newest is %d); use a newer "
+                         "version of tupled",
                          h->format, JOURNAL_FORMAT);
     }
     if (h->format < JOURNAL_FORMAT_OLDEST) {
         return error_set(e, ERR_FORMAT,
-                         "journal format %u is of a development version; this program reads format "
-                         "%d on. Start the version that wrote it",
+                         "journal format %u is that of a development version; this program "
+                         "supports formats from %d on. Use the version that wrote it",
                          h->format, JOURNAL_FORMAT_OLDEST);
     }
     if (get_u64_little(in + 48) != XXH3_64bits(in, 48)) {

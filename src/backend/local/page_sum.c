@@ -7,7 +7,7 @@
 #include <xxhash.h>
 
 #define SUMMED_BYTES (PAGE_BYTES - PAGE_SUM_BYTES)
-_Static_assert(PAGE_SUM_BYTES == sizeof(uint64_t), "a sum is one number");
+_Static_assert(PAGE_SUM_BYTES == sizeof(uint64_t), "a checksum has one operand");
 
 bool page_is_blank(const uint8_t *page)
 {

@@ -122,7 +122,7 @@ static enum err segment_read(struct recovery *rec, size_t i, struct error *e)
     if (r == OK) {
         /* One more: a segment may be empty, and a NULL means no memory. */
         uint8_t *p = buf_reserve(&rec->bytes, (size_t)rec->segments[i].bytes + 1);
-        r = p == NULL ? error_set(e, ERR_NOMEM, "no memory to read %s", (char *)path.data)
+        r = p == NULL ? error_set(e, ERR_NOMEM, "out of memory to read %s", (char *)path.data)
                       : file_read_at(&f, 0, p, (size_t)rec->segments[i].bytes, e);
         if (r == OK) rec->bytes.len = (size_t)rec->segments[i].bytes;
     }
@@ -224,12 +224,12 @@ static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct e
     if (r == OK && rec->durable_version > rec->last_version) {
         r = error_set(
             e, ERR_CORRUPT,
-            "journal damaged: %s at offset %zu: versions %llu to %llu were acknowledged and "
+            "journal damaged: %s at offset %zu: versions %llu to %llu were acknowledged but "
             "cannot be read",
             (char *)path.data, offset, (unsigned long long)rec->last_version + 1,
             (unsigned long long)rec->durable_version);
     } else if (r == OK && has_tail) {
-        log_notice("journal: cut off an unsynced tail in %s at offset %zu", (char *)path.data,
+        log_notice("journal: truncated an unsynced tail of %s at offset %zu", (char *)path.data,
                    offset);
     }
     for (size_t later = i + 1; later < rec->count && r == OK; later++) {
@@ -280,7 +280,7 @@ static enum err segments_replay(struct recovery *rec, size_t first, struct error
     }
     if (rec->last_version > applied) {
         return error_set(e, ERR_CORRUPT,
-                         "the journal begins after version %llu, but the database ends at %llu: "
+                         "the journal begins after version %llu, but the database ends at %llu; "
                          "segments are missing in %s",
                          (unsigned long long)rec->last_version, (unsigned long long)applied,
                          rec->journal->dir);

@@ -372,7 +372,7 @@ enum err segment_first(struct file_journal *j, struct error *e)
         if (r != ERR_DISK_FULL) return r;
         /* Reads need no segment. The tick tries again, as it does when a disk becomes full later.
          */
-        log_warning("journal: %s; writes are refused until there is space", e->text);
+        log_warning("journal: %s; writes are refused until space is available", e->text);
         j->prepare_failed_us = clock_mono_us();
         j->base.is_disk_full = true;
         j->prepare_error = *e;

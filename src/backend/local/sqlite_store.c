@@ -45,29 +45,29 @@ static enum err header_check(const char *path, const uint8_t *h, struct error *e
     uint32_t format = get_u32(h + HEADER_FORMAT_AT);
     bool has_sum = h[HEADER_RESERVED_AT] == PAGE_SUM_BYTES;
     if (has_sum && page_sum_check(h, 1) != PAGE_GOOD) {
-        return error_set(e, ERR_CORRUPT, "%s: its first page is damaged: a wrong checksum", path);
+        return error_set(e, ERR_CORRUPT, "%s: the first page is damaged: checksum mismatch", path);
     }
     if (memcmp(h, HEADER_MAGIC, sizeof HEADER_MAGIC) != 0) {
-        return error_set(e, ERR_CORRUPT, "%s is not a database: its beginning is damaged", path);
+        return error_set(e, ERR_CORRUPT, "%s is not a database: its header is damaged", path);
     }
     if (get_u32(h + HEADER_APPLICATION_AT) != APPLICATION_ID) {
-        return error_set(e, ERR_FORMAT, "%s is a SQLite database, but not one of tupled", path);
+        return error_set(e, ERR_FORMAT, "%s is an SQLite database, but not one of tupled", path);
     }
     if (format > STORE_FORMAT) {
         return error_set(e, ERR_FORMAT,
-                         "%s has format %u, newer than format %d, the newest that this program "
-                         "reads; start a newer tupled",
+                         "%s has format %u, but this program supports formats up to %d; use a "
+                         "newer version of tupled",
                          path, format, STORE_FORMAT);
     }
     if (format < STORE_FORMAT) {
         return error_set(e, ERR_FORMAT,
-                         "%s has format %u, of a development version; this "
-                         "program reads format %d. Start the version that wrote it",
+                         "%s has format %u, which is that of a development version; this program "
+                         "supports format %d. Use the version that wrote it",
                          path, format, STORE_FORMAT);
     }
     unsigned page_bytes = (unsigned)h[HEADER_PAGE_BYTES_AT] << 8 | h[HEADER_PAGE_BYTES_AT + 1];
     if (page_bytes != PAGE_BYTES || !has_sum) {
-        return error_set(e, ERR_CORRUPT, "%s: its first page is damaged", path);
+        return error_set(e, ERR_CORRUPT, "%s: the first page is damaged", path);
     }
     return OK;
 }
@@ -92,7 +92,7 @@ static enum err store_check_format(const char *path, struct error *e)
     if (r != OK) return r;
     r = file_size(&f, &bytes, e);
     if (r == OK && bytes > 0 && bytes < sizeof page) {
-        r = error_set(e, ERR_CORRUPT, "%s is not a database: it has %llu bytes", path,
+        r = error_set(e, ERR_CORRUPT, "%s is not a database: its size is %llu bytes", path,
                       (unsigned long long)bytes);
     }
     if (r == OK && bytes > 0) r = file_read_at(&f, 0, page, sizeof page, e);

@@ -119,7 +119,7 @@ static enum err apply_carefully(struct sqlite_store *s, const struct mem_entry *
     }
     if (r != ERR_CORRUPT) return r;
     struct error ignored;
-    r = store_run(s, s->rollback_to, "go back to a savepoint", &ignored);
+    r = store_run(s, s->rollback_to, "roll back to a savepoint", &ignored);
     if (r == OK) r = store_run(s, s->release, "release a savepoint", &ignored);
     return r == OK ? store_aside_put(s, entry, p, e) : r;
 }

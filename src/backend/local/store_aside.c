@@ -46,8 +46,8 @@ enum err store_aside_put(struct sqlite_store *s, const struct mem_entry *entry,
     s->aside_bytes += entry->key.len + v->value_len;
     if (s->aside_bytes > ASIDE_BYTES_MAX) {
         return error_set(e, ERR_CORRUPT,
-                         "more than %u MB of entries have no place because tupled.db is damaged; "
-                         "restore a backup",
+                         "more than %u MB of entries cannot be stored because tupled.db is "
+                         "damaged; restore a backup",
                          ASIDE_BYTES_MAX >> 20);
     }
     sqlite3_bind_blob(s->aside_put, 1, entry->key.data, (int)entry->key.len, SQLITE_STATIC);
@@ -59,7 +59,7 @@ enum err store_aside_put(struct sqlite_store *s, const struct mem_entry *entry,
         sqlite3_bind_blob64(s->aside_put, 4, v->value_len > 0 ? v->value : (const uint8_t *)"",
                             v->value_len, SQLITE_STATIC);
     }
-    enum err r = store_run(s, s->aside_put, "put an entry aside", e);
+    enum err r = store_run(s, s->aside_put, "set an entry aside", e);
     if (r != OK) return r;
     remember(s, entry->key);
     if (a->count == a->cap) {
@@ -83,7 +83,7 @@ enum err store_probe(struct sqlite_store *s, struct slice key, struct error *e)
 {
     struct slice placed = store_place(s, key);
     sqlite3_bind_blob(s->probe, 1, placed.data, (int)placed.len, SQLITE_STATIC);
-    return store_run(s, s->probe, "look an entry up", e);
+    return store_run(s, s->probe, "look up an entry", e);
 }
 
 /* ---- at a start ---- */
@@ -118,7 +118,7 @@ static enum err put_back_all(struct sqlite_store *s, struct error *e)
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v2(s->db, "DELETE FROM aside WHERE k=?1", -1, &drop, NULL);
     }
-    enum err r = store_error(e, s->db, rc, "read what was put aside");
+    enum err r = store_error(e, s->db, rc, "read the entries set aside");
     while (r == OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
         r = store_run(s, s->savepoint, "set a savepoint", e);
         if (r != OK) break;
@@ -126,11 +126,11 @@ static enum err put_back_all(struct sqlite_store *s, struct error *e)
             sqlite3_bind_value(drop, 1, sqlite3_column_value(rows, 0));
             r = store_run(s, drop, "put an entry back", e);
         } else {
-            r = store_run(s, s->rollback_to, "go back to a savepoint", e);
+            r = store_run(s, s->rollback_to, "roll back to a savepoint", e);
         }
         if (r == OK) r = store_run(s, s->release, "release a savepoint", e);
     }
-    if (r == OK) r = store_error(e, s->db, rc, "read what was put aside");
+    if (r == OK) r = store_error(e, s->db, rc, "read the entries set aside");
     sqlite3_finalize(rows);
     sqlite3_finalize(drop);
     return r;
@@ -175,7 +175,7 @@ enum err sqlite_aside_read(struct store *store,
         s->aside_bytes += mu.key.len + mu.value.len;
         each(arg, &mu, (uint64_t)sqlite3_column_int64(rows, 1));
     }
-    enum err r = store_error(e, s->db, rc, "read what was put aside");
+    enum err r = store_error(e, s->db, rc, "read the entries set aside");
     sqlite3_finalize(rows);
     return r;
 }

@@ -35,7 +35,7 @@ bool store_check_unreadable(struct store_check *k, const char *part, const char 
     char text[ERROR_TEXT_BYTES];
     struct store_check_line line = {.part = part, .table = table, .text = text};
     if (r != ERR_CORRUPT) return false;
-    snprintf(text, sizeof text, "not all of it can be read: %.200s", e->text);
+    snprintf(text, sizeof text, "cannot read all of it: %.200s", e->text);
     k->found(k->arg, &line);
     return true;
 }
@@ -44,14 +44,14 @@ enum err store_check_prepare(struct store_check *k, sqlite3_stmt **stmt, const c
                              struct error *e)
 {
     sqlite3 *db = sqlite_of(k->store)->db;
-    return store_error(e, db, sqlite3_prepare_v2(db, sql, -1, stmt, NULL), "look at the database");
+    return store_error(e, db, sqlite3_prepare_v2(db, sql, -1, stmt, NULL), "examine the database");
 }
 
 enum err store_check_step(struct store_check *k, sqlite3_stmt *stmt, bool *has, struct error *e)
 {
     int rc = sqlite3_step(stmt);
     *has = rc == SQLITE_ROW;
-    return store_error(e, sqlite_of(k->store)->db, rc, "look at the database");
+    return store_error(e, sqlite_of(k->store)->db, rc, "examine the database");
 }
 
 struct slice store_check_blob(sqlite3_stmt *stmt, int column)
@@ -134,7 +134,7 @@ static enum err forgotten_read(struct walk *w, struct error *e)
             w->forgotten_count++;
         } else {
             store_check_say(w->k, ENTRIES, "forgotten", slice_of(NULL, 0),
-                            "a range of %zu and %zu bytes is none of one database", f->start.len,
+                            "a range of %zu and %zu bytes is not within one database", f->start.len,
                             f->end.len);
         }
     }
@@ -175,12 +175,12 @@ static bool row_value(struct walk *w, sqlite3_stmt *row, struct slice key, struc
     if (sqlite3_column_type(row, 3) == SQLITE_BLOB) {
         *value = store_check_blob(row, 3);
         if (value->len <= STORE_INLINE_MAX) return true;
-        store_check_say(w->k, ENTRIES, "kv", key, "a value of %zu bytes lies in it, not in large",
-                        value->len);
+        store_check_say(w->k, ENTRIES, "kv", key,
+                        "a value of %zu bytes is in the row instead of in large", value->len);
         return true;
     }
     if (sqlite3_column_type(row, 3) != SQLITE_INTEGER) {
-        store_check_say(w->k, ENTRIES, "kv", key, "its value is of no type that is stored");
+        store_check_say(w->k, ENTRIES, "kv", key, "its value has an invalid storage class");
         return false;
     }
     int64_t id = sqlite3_column_int64(row, 3);
@@ -201,7 +201,7 @@ static bool row_head_is_good(struct walk *w, sqlite3_stmt *row, struct slice key
     bool are_numbers = sqlite3_column_type(row, 1) == SQLITE_INTEGER &&
                        sqlite3_column_type(row, 2) == SQLITE_INTEGER;
     if (!are_numbers) {
-        store_check_say(w->k, ENTRIES, "kv", key, "its version or expiry is no number");
+        store_check_say(w->k, ENTRIES, "kv", key, "its version or expiry is not a number");
         return false;
     }
     if (version < 1 || (uint64_t)version > w->k->applied) {
@@ -228,7 +228,7 @@ static enum err row_check(struct walk *w, sqlite3_stmt *row, struct error *e)
     enum err r = OK;
     if (sqlite3_column_type(row, 0) != SQLITE_BLOB || placed.len < STORE_HEAD_BYTES) {
         store_check_say(w->k, ENTRIES, "kv", slice_of(NULL, 0),
-                        "a key of %zu bytes: it has no database and space", placed.len);
+                        "a key of %zu bytes has no database and space", placed.len);
         return OK;
     }
     buf_clear(&w->key, SIZE_MAX);
@@ -241,7 +241,7 @@ static enum err row_check(struct walk *w, sqlite3_stmt *row, struct error *e)
     bool is_own = store_generation_of(placed) == w->s->generations[key_database(key)];
     if (!is_own && !is_forgotten_row) {
         store_check_say(w->k, ENTRIES, "kv", key,
-                        "it lies in generation %u of its database, which nothing reads",
+                        "it is in generation %u of its database, which is not in use",
                         store_generation_of(placed));
     }
     bool is_good = row_value(w, row, key, &value, &r, e);
@@ -309,7 +309,7 @@ static void count_check(struct walk *w, uint16_t database, const char *what, uin
 {
     if (is == said) return;
     store_check_say(w->k, ENTRIES, "counts", slice_of(NULL, 0),
-                    "database %u: it says %llu %s, but there are %llu", database,
+                    "database %u: recorded are %llu %s, but there are %llu", database,
                     (unsigned long long)said, what, (unsigned long long)is);
 }
 
@@ -319,7 +319,7 @@ static void counts_check(struct walk *w)
         struct store_counts is = store_counts_get(&w->counts, (uint16_t)i);
         struct store_counts said = store_counts_get(&w->s->counts, (uint16_t)i);
         count_check(w, (uint16_t)i, "entries", is.entries, said.entries);
-        count_check(w, (uint16_t)i, "entries that expire", is.expiring, said.expiring);
+        count_check(w, (uint16_t)i, "entries with an expiry", is.expiring, said.expiring);
         count_check(w, (uint16_t)i, "bytes", is.bytes, said.bytes);
     }
 }

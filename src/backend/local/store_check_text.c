@@ -35,8 +35,8 @@ static void texts_compare(struct text_check *x, struct slice key, const struct b
                                    (size_t)sqlite3_column_bytes(x->get, (int)i));
         if (slice_eq(is, buf_slice(&texts[i]))) continue;
         store_check_say(x->k, PART, x->text, key,
-                        "column %zu has a text of %zu bytes that is not the entry's, of %zu", i,
-                        is.len, texts[i].len);
+                        "column %zu has a text of %zu bytes instead of %zu", i, is.len,
+                        texts[i].len);
     }
 }
 
@@ -65,9 +65,9 @@ static enum err entry_check(struct text_check *x, struct slice key, struct slice
         r = store_check_step(x->k, x->get, &has_row, e);
     }
     if (r == OK && id == 0 && has_text) {
-        store_check_say(x->k, PART, x->doc, key, "the entry has text, but no row here");
+        store_check_say(x->k, PART, x->doc, key, "the entry has text, but no row in the index");
     } else if (r == OK && id != 0 && !has_text) {
-        store_check_say(x->k, PART, x->doc, key, "the entry has a row, but no text");
+        store_check_say(x->k, PART, x->doc, key, "the entry has a row in the index, but no text");
     } else if (r == OK && id != 0 && !has_row) {
         store_check_say(x->k, PART, x->text, key, "its texts, row %lld, are missing",
                         (long long)id);
@@ -168,7 +168,7 @@ static enum err docs_check(struct text_check *x, struct error *e)
         }
         if (r == OK && !is_there) {
             store_check_say(x->k, PART, x->doc, key.len >= KEY_HEAD_BYTES ? key : none(),
-                            "row %lld is of an entry that is not there",
+                            "row %lld belongs to a missing entry",
                             (long long)sqlite3_column_int64(docs, 1));
         }
     }
@@ -186,7 +186,7 @@ static enum err orphans_check(struct text_check *x, struct error *e)
              x->text, x->doc);
     enum err r = store_check_number(x->k, sql, &id, e);
     if (r == OK && id != 0) {
-        store_check_say(x->k, PART, x->text, none(), "row %lld has texts of no entry",
+        store_check_say(x->k, PART, x->text, none(), "row %lld has texts of a missing entry",
                         (long long)id);
     }
     return r;
@@ -199,13 +199,13 @@ static enum err words_check(struct text_check *x, struct error *e)
     struct error why;
     snprintf(sql, sizeof sql, "INSERT INTO %s(%s) VALUES('integrity-check')", x->text, x->text);
     int rc = sqlite3_exec(x->s->db, sql, NULL, NULL, NULL);
-    enum err r = store_error(&why, x->s->db, rc, "look words up");
+    enum err r = store_error(&why, x->s->db, rc, "look up words");
     if (r == OK) return OK;
     if (r != ERR_CORRUPT) {
         *e = why;
         return r;
     }
-    store_check_say(x->k, PART, x->text, none(), "its words are not those of its texts");
+    store_check_say(x->k, PART, x->text, none(), "its indexed words differ from its texts");
     return OK;
 }
 
@@ -228,10 +228,10 @@ static enum err spec_check(struct text_check *x, struct error *e)
     }
     if (r == OK && !has) {
         store_check_say(x->k, PART, "text", slice_of(key, sizeof key),
-                        "there is an index that is not defined");
+                        "there is an index without a definition");
     } else if (r == OK && !slice_eq(store_check_blob(find, 0), x->t->spec)) {
         store_check_say(x->k, PART, "text", slice_of(key, sizeof key),
-                        "its specification is not the one of its definition");
+                        "its specification differs from its definition");
     }
     sqlite3_finalize(find);
     return r;

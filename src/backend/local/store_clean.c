@@ -16,13 +16,13 @@ enum err store_forget(struct sqlite_store *s, const struct memtable *m, struct e
     if (m->forgotten == NULL) return OK;
     int rc = sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO forgotten VALUES(?1,?2,0)", -1,
                                 &stmt, NULL);
-    enum err r = store_error(e, s->db, rc, "note a forgotten range");
+    enum err r = store_error(e, s->db, rc, "record a dropped range");
     for (const struct mem_range *f = m->forgotten; r == OK && f != NULL; f = f->next) {
         struct slice placed = store_place(s, f->start);
         sqlite3_bind_blob(stmt, 1, placed.data, (int)placed.len, SQLITE_TRANSIENT);
         placed = store_place(s, f->end);
         sqlite3_bind_blob(stmt, 2, placed.data, (int)placed.len, SQLITE_STATIC);
-        r = store_run(s, stmt, "note a forgotten range", e);
+        r = store_run(s, stmt, "record a dropped range", e);
     }
     sqlite3_finalize(stmt);
     return r;
@@ -154,7 +154,7 @@ static enum err clean_range(struct cleaning *c, struct error *e)
     bool is_damaged = r == ERR_CORRUPT;
     if (is_damaged) {
         change.bytes = 0;
-        r = store_run(s, s->rollback_to, "go back to a savepoint", &why);
+        r = store_run(s, s->rollback_to, "roll back to a savepoint", &why);
     }
     if (r == OK && is_own) r = remove_aside(c, column(c->first, 1), &why);
     sqlite3_stmt *end = is_damaged ? c->damaged : is_all ? c->end : NULL;

@@ -97,7 +97,7 @@ enum err store_dropped_clean(struct sqlite_store *s, bool *has_more, struct erro
     r = remove_some(s, number, &why);
     if (r == ERR_CORRUPT) {
         snprintf(sql, sizeof sql, "UPDATE dropped SET is_damaged=1 WHERE n=%lld", number);
-        r = store_run(s, s->rollback_to, "go back to a savepoint", &why);
+        r = store_run(s, s->rollback_to, "roll back to a savepoint", &why);
         if (r == OK) r = run(s, sql, &why);
     }
     if (r == OK) r = store_run(s, s->release, "release a savepoint", &why);

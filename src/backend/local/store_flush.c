@@ -60,7 +60,7 @@ static enum err flush_small(struct sqlite_store *s, struct flushing *f, uint16_t
     if (r != OK) return r;
     r = remove_rows(s, database, s->flush_rows + 1, &removed, e);
     bool is_damaged = r == ERR_CORRUPT;
-    if (is_damaged) r = store_run(s, s->rollback_to, "go back to a savepoint", e);
+    if (is_damaged) r = store_run(s, s->rollback_to, "roll back to a savepoint", e);
     if (r == OK) r = store_run(s, s->release, "release a savepoint", e);
     f->rows += (uint64_t)removed;
     *is_empty = !is_damaged && (uint64_t)removed <= s->flush_rows;

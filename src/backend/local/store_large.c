@@ -29,7 +29,7 @@ enum err store_large_get(sqlite3_stmt *get, sqlite3_stmt *row, int column, struc
     sqlite3 *db = sqlite3_db_handle(get);
     sqlite3_bind_int64(get, 1, sqlite3_column_int64(row, column));
     int rc = sqlite3_step(get);
-    if (rc == SQLITE_DONE) return error_set(e, ERR_CORRUPT, "tupled.db: a value is not there");
+    if (rc == SQLITE_DONE) return error_set(e, ERR_CORRUPT, "tupled.db: a value is missing");
     if (rc != SQLITE_ROW) return store_error(e, db, rc, "read");
     return store_value(get, 0, value, e);
 }
@@ -39,7 +39,7 @@ enum err store_value(sqlite3_stmt *row, int column, struct slice *value, struct 
     const void *data = sqlite3_column_blob(row, column);
     *value = slice_of(data, (size_t)sqlite3_column_bytes(row, column));
     if (data == NULL && sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM) {
-        return error_set(e, ERR_NOMEM, "no memory for a value");
+        return error_set(e, ERR_NOMEM, "out of memory for a value");
     }
     return OK;
 }

@@ -81,7 +81,7 @@ enum err store_places_read(struct sqlite_store *s, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(s->db, "SELECT d, g FROM places", -1, &stmt, NULL);
-    enum err r = store_error(e, s->db, rc, "read where databases lie");
+    enum err r = store_error(e, s->db, rc, "read the places of databases");
     if (r != OK) return r;
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         sqlite3_int64 database = sqlite3_column_int64(stmt, 0);
@@ -91,7 +91,7 @@ enum err store_places_read(struct sqlite_store *s, struct error *e)
         }
         s->generations[database] = (uint8_t)generation;
     }
-    r = store_error(e, s->db, rc, "read where databases lie");
+    r = store_error(e, s->db, rc, "read the places of databases");
     sqlite3_finalize(stmt);
     return r;
 }

@@ -227,7 +227,7 @@ void sqlite_get_end(struct store_reader *reader)
 enum err sqlite_copy_value(struct arena *arena, struct entry *entry, struct error *e)
 {
     uint8_t *copy = arena_alloc_try(arena, entry->value.len + 1);
-    if (copy == NULL) return error_set(e, ERR_NOMEM, "no memory for a value");
+    if (copy == NULL) return error_set(e, ERR_NOMEM, "out of memory for a value");
     bytes_copy(copy, entry->value.data, entry->value.len);
     entry->value.data = copy;
     return OK;
@@ -336,7 +336,7 @@ static enum err fetch_row(struct sqlite_reader *r, const struct store_fetch *f, 
     bool has_memory = !out->last.is_failed;
     if (result == OK && is_kept && has_memory) has_memory = chunk_add(out, stmt, value, &n->bytes);
     large_end(r);
-    if (result == OK && !has_memory) return error_set(e, ERR_NOMEM, "no memory for a page of rows");
+    if (result == OK && !has_memory) return error_set(e, ERR_NOMEM, "out of memory for a page");
     return result;
 }
 

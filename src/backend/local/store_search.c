@@ -341,7 +341,7 @@ static enum err take_texts(struct search *x, struct text_hit *hit)
             x->bytes += text.len;
         }
         buf_fini(&text);
-        if (is_failed) return error_set(&q->error, ERR_NOMEM, "no memory for a text");
+        if (is_failed) return error_set(&q->error, ERR_NOMEM, "out of memory for a text");
     }
     return OK;
 }

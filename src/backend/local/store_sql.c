@@ -31,7 +31,7 @@ enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
 
 enum err store_given_up(struct error *e)
 {
-    return error_set(e, ERR_IO, "the database is being given up");
+    return error_set(e, ERR_IO, "the database is being abandoned");
 }
 
 enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_bytes, bool is_writer,
@@ -127,9 +127,9 @@ enum err store_read_meta(struct sqlite_store *s, struct store_progress *p, struc
     }
     r = store_error(e, s->db, rc, "read the database's state");
     sqlite3_finalize(stmt);
-    if (r == OK && !has_id) r = error_set(e, ERR_CORRUPT, "%s has lost its identity", s->path);
+    if (r == OK && !has_id) r = error_set(e, ERR_CORRUPT, "%s has lost its id", s->path);
     if (r == OK && !has_lineage) {
-        r = error_set(e, ERR_CORRUPT, "%s: what it says of its timeline is damaged", s->path);
+        r = error_set(e, ERR_CORRUPT, "%s: the record of its timeline is damaged", s->path);
     }
     if (r == OK) r = read_counts(s, &state.counts, e);
     if (r == OK) {

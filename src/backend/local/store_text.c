@@ -232,7 +232,7 @@ static enum err number_new(struct sqlite_store *s, long long *number, struct err
     if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         *number = sqlite3_column_int64(stmt, 0);
     }
-    enum err r = store_error(e, s->db, rc, "make a text index");
+    enum err r = store_error(e, s->db, rc, "create a text index");
     sqlite3_finalize(stmt);
     return r;
 }
@@ -291,8 +291,8 @@ static enum err tables_renew(struct sqlite_store *s, struct error *e)
         table_link(s, anew);
         if (r == OK) r = table_create(s, anew, e);
         if (r == OK) {
-            log_notice("text index %" PRIu32 " of database %u is filled anew, as this version "
-                       "of the program finds more in texts",
+            log_notice("text index %" PRIu32 " of database %u is being rebuilt, because this "
+                       "version finds more words in texts",
                        id, database);
         }
     }
@@ -410,7 +410,7 @@ static enum err doc_add(struct sqlite_store *s, struct text_table *t, struct sli
     sqlite3_stmt *stmt = t->stmts[STMT_TEXT_ADD];
     sqlite3_bind_int64(stmt, 1, id);
     for (size_t i = 0; i < t->definition.column_count; i++) {
-        if (texts[i].is_failed) return error_set(e, ERR_NOMEM, "no memory for a text");
+        if (texts[i].is_failed) return error_set(e, ERR_NOMEM, "out of memory for a text");
         sqlite3_bind_text64(stmt, (int)i + 2, (const char *)texts[i].data, texts[i].len,
                             SQLITE_STATIC, SQLITE_UTF8);
     }

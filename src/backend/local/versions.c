@@ -68,8 +68,8 @@ static enum err versions_parse(struct file_journal *j, struct slice text, uint64
     }
     if (format > FORMAT) {
         return error_set(e, ERR_FORMAT,
-                         "%s/versions has format %llu, newer than format %d, the newest that this "
-                         "program reads; start a newer tupled",
+                         "%s/versions has format %llu, but this program supports formats up to "
+                         "%d; use a newer version of tupled",
                          j->dir, (unsigned long long)format, FORMAT);
     }
     database_id_format(j->options.database_id, own_id);
@@ -113,7 +113,8 @@ enum err versions_open(struct file_journal *j, uint64_t last_version, uint64_t *
     if (next == 0) {
         next = last_version == 0 ? 1 : last_version + RESTORED_STEP;
         if (last_version != 0) {
-            log_notice("a restored backup: versions continue at %llu", (unsigned long long)next);
+            log_notice("restored from a backup: versions continue at %llu",
+                       (unsigned long long)next);
         }
     }
     if (next <= last_version) next = last_version + 1;
@@ -166,7 +167,7 @@ enum err versions_reserve(struct journal *journal, uint64_t next, struct error *
     if (next < j->version_reserved) return OK;
     if (j->is_reserving) return error_set(e, ERR_WAIT, "versions are being reserved");
     bool is_full = j->versions.result == ERR_DISK_FULL;
-    return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%sno version can be reserved (%s)",
+    return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%scannot reserve a version (%s)",
                      is_full ? "disk full: " : "", j->versions.error.text);
 }
 

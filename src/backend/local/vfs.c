@@ -157,7 +157,7 @@ static int check_page(const struct vfs_file *f, const uint8_t *page, sqlite3_int
     enum page_state state = page_sum_check(page, (uint32_t)(offset / PAGE_BYTES) + 1);
     if (state == PAGE_GOOD || (state == PAGE_BLANK && f->allowed & VFS_BLANK_PAGES))
         return SQLITE_OK;
-    return damaged(f, offset, "is damaged: a page with a wrong checksum");
+    return damaged(f, offset, "is damaged: checksum mismatch in a page");
 }
 
 static bool is_frame_checked(const struct vfs_file *f)
@@ -183,7 +183,7 @@ static int check_frame(const struct vfs_file *f, uint8_t *page, sqlite3_int64 of
     }
     if (rc != SQLITE_OK) return damaged(f, offset, "cannot be read");
     if (!wal_frame_is_good(header, is_first ? NULL : before, frame, page)) {
-        return damaged(f, offset, "is damaged: a frame with a wrong checksum");
+        return damaged(f, offset, "is damaged: checksum mismatch in a frame");
     }
     page_sum_put(page, wal_frame_page(frame));
     return SQLITE_OK;
@@ -398,7 +398,7 @@ struct vfs *vfs_open(struct error *e)
 {
     sqlite3_vfs *real = sqlite3_vfs_find("unix");
     if (real == NULL) {
-        (void)error_set(e, ERR_IO, "SQLite has no unix VFS to build on");
+        (void)error_set(e, ERR_IO, "SQLite has no unix VFS");
         return NULL;
     }
     struct vfs *v = mem_new(sizeof *v);

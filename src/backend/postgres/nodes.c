@@ -118,8 +118,8 @@ static enum err forget(struct nodes *n, struct error *e)
 static void set_twin(struct nodes *n, const char *what, const char *name, const char *address)
 {
     snprintf(n->twin, sizeof n->twin,
-             "another node has the same %s: %s at %s; each needs a node-name and a node-address of "
-             "its own",
+             "another node has the same %s: %s at %s; each node needs its own node-name and "
+             "node-address",
              what, name, address);
 }
 

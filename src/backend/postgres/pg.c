@@ -41,7 +41,7 @@ static enum err parameters_are_good(const struct pg *c, struct error *e)
 {
     const struct buf *b = &c->params.bytes;
     if (!b->is_failed && b->len <= INT32_MAX) return OK;
-    return error_set(e, ERR_NOMEM, "no memory for a statement's parameters");
+    return error_set(e, ERR_NOMEM, "out of memory for a statement's parameters");
 }
 
 /* Connected, and the statement is prepared there. An error: it was not sent. */
@@ -195,7 +195,7 @@ static enum err take_pending(struct pg *c, int fd, struct error *e)
             pg_keep_result(c, next);
         }
     }
-    return pg_lost(c, e, "no end of a result");
+    return pg_lost(c, e, "incomplete result");
 }
 
 /* Whether the commit that was answered had waited, as the next answer says. Its result stays.
@@ -211,7 +211,7 @@ static enum err take_waits(struct pg *c, int fd, struct error *unproved, struct 
         struct pg_waits w = waits_of(c);
         c->is_unproved = pg_proof_end(&w, &c->loaded_us, unproved) != OK;
     }
-    if (r == OK && !is_told) r = pg_lost(c, e, "whether standbys have it is not told");
+    if (r == OK && !is_told) r = pg_lost(c, e, "it is unknown whether standbys have it");
     PQclear(c->result);
     c->result = statement;
     return r;

@@ -110,8 +110,8 @@ static enum err is_missing(struct pg_journal *j, uint64_t version, struct error 
 {
     char text[160];
     snprintf(text, sizeof text,
-             "PostgreSQL does not have version %llu any more, which it had committed: a server "
-             "that had less was promoted, or it was restored",
+             "PostgreSQL no longer has version %llu, which it had committed: a standby that was "
+             "behind was promoted, or a backup was restored",
              (unsigned long long)version);
     return term_lost(j->term, text, e);
 }
@@ -133,7 +133,7 @@ static enum err find_part(struct pg_journal *j, const struct pg_part *p, struct 
     if (pg_i64(c, 0, 3) == 0) return is_missing(j, p->version_before, e);
     if (pg_is_null(c, 0, 1)) return error_set(e, ERR_WAIT, "it was not appended");
     if (pg_i64(c, 0, 1) != epoch || pg_i64(c, 0, 2) != pg_part_checksum(p)) {
-        return error_set(e, ERR_CORRUPT, "batch %lld of tupled_log is not what was appended",
+        return error_set(e, ERR_CORRUPT, "batch %lld of tupled_log is not the one appended",
                          (long long)p->batch);
     }
     return fence(j, e);
@@ -165,7 +165,7 @@ static enum err append_part(struct append_job *w, const struct pg_part *p, bool 
         if (r == OK) break;
         if (r == ERR_TRYAGAIN || r == ERR_CORRUPT) return r;
         if (r == ERR_WAIT) continue;
-        if (is_first) log_warning("append: %s; it is repeated", e->text);
+        if (is_first) log_warning("append: %s; retrying", e->text);
         is_first = false;
         __atomic_store_n(&w->is_full, r == ERR_DISK_FULL, __ATOMIC_RELAXED);
         do {
@@ -178,7 +178,7 @@ static enum err append_part(struct append_job *w, const struct pg_part *p, bool 
         if (r == OK) break;
     }
     __atomic_store_n(&w->is_full, 0, __ATOMIC_RELAXED);
-    if (!is_first) log_notice("append: PostgreSQL takes it again");
+    if (!is_first) log_notice("append: PostgreSQL accepts writes again");
     return OK;
 }
 

@@ -90,7 +90,7 @@ static enum err read_old(struct pg_store *s, struct slice_rows *rows, struct err
     if (r != OK) return r;
     for (size_t i = 0; i < pg_rows(s->pg); i++) {
         size_t at = (size_t)pg_i64(s->pg, i, 0) - 1;
-        if (at >= rows->count) return error_set(e, ERR_CORRUPT, "PostgreSQL answers nonsense");
+        if (at >= rows->count) return error_set(e, ERR_CORRUPT, "invalid result from PostgreSQL");
         change(rows, rows->entries[at], -1, pg_i64(s->pg, i, 1), pg_i64(s->pg, i, 2));
     }
     for (size_t i = 0; i < rows->count; i++) {

@@ -207,7 +207,7 @@ static enum err find_garbage(struct pg_store *s, struct garbage *g, bool *has_on
     g->hides = pg_i64(s->pg, 0, 3) != 0;
     return first.len >= KEY_HEAD_BYTES
                ? OK
-               : error_set(e, ERR_CORRUPT, "a row of tupled_garbage is bad");
+               : error_set(e, ERR_CORRUPT, "a row of tupled_garbage is invalid");
 }
 
 enum err pg_clean(struct store *store, struct store_progress *progress, bool *has_more,

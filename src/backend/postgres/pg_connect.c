@@ -19,7 +19,8 @@
 enum err pg_breaker_init(struct pg_breaker *b, struct error *e)
 {
     *b = (struct pg_breaker){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    if (b->fd < 0) return error_set(e, ERR_IO, "no event descriptor: %s", strerror(errno));
+    if (b->fd < 0)
+        return error_set(e, ERR_IO, "cannot create an event descriptor: %s", strerror(errno));
     return OK;
 }
 
@@ -124,7 +125,7 @@ enum err pg_wait_for_any(struct pg *c, short events, int fd, struct error *e)
                                {.fd = fd, .events = POLLIN}};
         int64_t left_us = c->deadline_us - clock_mono_us();
         if (is_broken(c)) return pg_lost(c, e, "given up");
-        if (left_us <= 0) return pg_lost(c, e, "no answer in time");
+        if (left_us <= 0) return pg_lost(c, e, "no response in time");
         int n = poll(fds, 3, (int)(left_us / 1000) + 1);
         if (n < 0 && errno != EINTR) return pg_lost(c, e, "poll");
         if (n > 0 && fds[0].revents != 0) return OK;
@@ -206,7 +207,7 @@ enum err pg_judge(struct pg *c, struct error *e)
     ExecStatusType status = PQresultStatus(c->result);
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
         c->outcome = c->is_warned ? PG_UNKNOWN : PG_DONE;
-        return c->is_warned ? error_set(e, ERR_IO, "PostgreSQL warns: %s", c->warning) : OK;
+        return c->is_warned ? error_set(e, ERR_IO, "PostgreSQL warning: %s", c->warning) : OK;
     }
     const char *state = PQresultErrorField(c->result, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorMessage(c->result);
@@ -270,8 +271,8 @@ static enum err name_server(struct pg *c, struct error *e)
     c->is_pooled = r == OK && pg_simple_number(c, 1) != PQbackendPID(c->conn);
     if (name.len > 0) return OK;
     return error_set(e, ERR_IO,
-                     "PostgreSQL: this server stands by (it is in recovery): postgresql-url must "
-                     "lead to the primary, by target_session_attrs=read-write for example");
+                     "PostgreSQL: this server is a standby (in recovery); postgresql-url must "
+                     "point to the primary, for example with target_session_attrs=read-write");
 }
 
 static enum err prove(struct pg *c, struct error *e)
@@ -305,7 +306,7 @@ enum err pg_ensure(struct pg *c, struct error *e)
     c->outcome = PG_REFUSED; /* nothing was sent yet */
     c->sqlstate[0] = '\0';
     c->deadline_us = clock_mono_us() + c->options.call_ms * 1000;
-    if (is_broken(c)) return error_set(e, ERR_IO, "PostgreSQL: given up");
+    if (is_broken(c)) return error_set(e, ERR_IO, "PostgreSQL: connection abandoned");
     if (c->conn != NULL && PQstatus(c->conn) == CONNECTION_OK) return OK;
     pg_drop(c);
     int turns = __atomic_load_n(c->options.host_turns, __ATOMIC_ACQUIRE);
@@ -315,7 +316,7 @@ enum err pg_ensure(struct pg *c, struct error *e)
     const char *const values[] = {c->url,        c->name, "UTF8", c->hosts.host, c->hosts.hostaddr,
                                   c->hosts.port, NULL};
     c->conn = PQconnectStartParams(words, values, 1);
-    if (c->conn == NULL) return error_set(e, ERR_NOMEM, "no memory for a connection");
+    if (c->conn == NULL) return error_set(e, ERR_NOMEM, "out of memory for a connection");
     enum err r = PQstatus(c->conn) == CONNECTION_BAD ? pg_lost(c, e, "cannot connect")
                                                      : handshake(c, e);
     if (r == OK && PQsetnonblocking(c->conn, 1) != 0) r = pg_lost(c, e, "cannot connect");

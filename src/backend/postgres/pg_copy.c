@@ -40,7 +40,7 @@ static enum err copy_applied(struct copying *c, struct error *e)
         result = pg_reader_run(r, copy_applied_sql, e);
     }
     if (result == OK && pg_rows(r->pg) != 1) {
-        result = error_set(e, ERR_CORRUPT, "tupled_applied has no row of the engine");
+        result = error_set(e, ERR_CORRUPT, "tupled_applied has no row for the engine");
     }
     if (result == OK) c->applied = (uint64_t)pg_i64(r->pg, 0, 0);
     pthread_mutex_unlock(&r->lock);
@@ -115,7 +115,7 @@ enum err pg_copy(struct store_reader *reader, const char *path, const bool *is_s
     struct copying c = {.reader = pg_reader_of(reader), .is_stopping = is_stopping};
     const struct pg_store *s = c.reader->store;
     struct error ignored;
-    if (s->nearby == NULL) return error_set(e, ERR_SYNTAX, "no copy can be made in %s", path);
+    if (s->nearby == NULL) return error_set(e, ERR_SYNTAX, "cannot create a copy in %s", path);
     enum err r = s->nearby->copy_begin(path, s->text_ops, &c.to, e);
     if (r != OK) return r;
     buf_init(&c.start);

@@ -71,7 +71,7 @@ static enum err make_sure(struct pg_follow *f, struct error *e)
     f->connection = connection;
     f->beat = beat;
     if (f->is_sure) return OK;
-    return error_set(e, ERR_WAIT, "the leader's next beat is awaited");
+    return error_set(e, ERR_WAIT, "waiting for the leader's next heartbeat");
 }
 
 /* Transactions after f->after. */
@@ -80,13 +80,13 @@ static enum err add_batch(struct pg_follow *f, const struct pg_part *b, struct e
     struct slice rest = b->body;
     struct txn_view txn;
     if (b->version_before > f->after) {
-        return error_set(e, ERR_STALE, "what followed version %llu is not kept any more",
+        return error_set(e, ERR_STALE, "the log after version %llu is no longer kept",
                          (unsigned long long)f->after);
     }
     for (bool is_first = true; rest.len > 0; is_first = false) {
         const uint8_t *begin = rest.data;
         if (!txn_read(&rest, &txn)) {
-            return error_set(e, ERR_CORRUPT, "batch %lld of tupled_log does not decode",
+            return error_set(e, ERR_CORRUPT, "cannot decode batch %lld of tupled_log",
                              (long long)b->batch);
         }
         if (is_first && pg_is_of_lost_history(f->after, b, txn.version)) {
@@ -114,7 +114,7 @@ static enum err read_log(struct pg_follow *f, struct error *e)
     f->has_more = has_one;
     pg_walk_fini(&w);
     if (r == OK && f->transactions.is_failed) {
-        r = error_set(e, ERR_NOMEM, "no memory for a part of the log");
+        r = error_set(e, ERR_NOMEM, "out of memory for a part of the log");
     }
     return r;
 }
@@ -129,7 +129,7 @@ static enum err is_sure_still(struct pg_follow *f, struct error *e)
     enum err r = pg_trust(f->pg, &is_new, e);
     if (r == OK && !is_new) return OK;
     f->connection = 0;
-    return r != OK ? r : error_set(e, ERR_WAIT, "PostgreSQL was configured anew");
+    return r != OK ? r : error_set(e, ERR_WAIT, "PostgreSQL's configuration has changed");
 }
 
 static void look(struct job *job)
@@ -183,7 +183,7 @@ static bool bring(struct pg_follow *f)
         struct error e;
         enum err r = txn_read(&f->rest, &txn)
                          ? j->owner.on_followed(j, &txn, &e)
-                         : error_set(&e, ERR_CORRUPT, "a part of tupled_log does not decode");
+                         : error_set(&e, ERR_CORRUPT, "cannot decode a part of tupled_log");
         if (r != OK) {
             lose(f, &e);
             break;
@@ -231,7 +231,7 @@ static enum err follow_start(struct journal *journal, struct journal_replay *r, 
                                                     .threads = owner->is_inline ? 0 : 1,
                                                     .wake = owner->wake,
                                                     .arg = owner->wake_arg});
-    if (f->worker == NULL) return error_set(e, ERR_IO, "the system gives no more threads");
+    if (f->worker == NULL) return error_set(e, ERR_IO, "cannot start a thread");
     f->after = r->after;
     journal->filling = &f->batch;
     journal->version_last = journal->synced = journal->acknowledged = r->after;
@@ -249,7 +249,7 @@ static enum err follow_reserve(struct journal *j, size_t bytes, struct error *e)
 {
     (void)j;
     (void)bytes;
-    return error_set(e, ERR_TRYAGAIN, "this node does not lead");
+    return error_set(e, ERR_TRYAGAIN, "this node is not the leader");
 }
 
 static enum err follow_versions(struct journal *j, uint64_t next, struct error *e)

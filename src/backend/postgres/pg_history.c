@@ -34,7 +34,8 @@ static enum err replay_all(struct pg_journal *j, struct journal_replay *r, int64
         bool is_first = version == r->after;
         if (is_first ? b->version_before > version : b->version_before != version) {
             result = error_set(e, ERR_CORRUPT,
-                               "tupled_log has a gap: after version %llu comes what follows %llu",
+                               "tupled_log has a gap: version %llu is followed by the successor "
+                               "of %llu",
                                (unsigned long long)version, (unsigned long long)b->version_before);
             break;
         }
@@ -65,8 +66,7 @@ static enum err cut_tail(struct pg_journal *j, int64_t torn, struct error *e)
     pg_put_i64(c, torn);
     enum err r = pg_run(c, cut_sql, e);
     if (r != OK) return r;
-    log_notice("%llu parts of a batch that was not appended to its end are removed",
-               (unsigned long long)pg_changed(c));
+    log_notice("removing %llu parts of an incomplete batch", (unsigned long long)pg_changed(c));
     return OK;
 }
 
@@ -123,12 +123,12 @@ static enum err take_batch(struct journal_read *r, struct pg_reading *k, const s
     struct txn_view txn;
     bool is_first = true;
     if (b->version_before > k->version) {
-        return error_set(&r->error, ERR_STALE, "what followed version %llu is not kept any more",
+        return error_set(&r->error, ERR_STALE, "the log after version %llu is no longer kept",
                          (unsigned long long)k->version);
     }
     while (rest.len > 0 && !*is_full) {
         if (!txn_read(&rest, &txn)) {
-            return error_set(&r->error, ERR_CORRUPT, "batch %lld of tupled_log does not decode",
+            return error_set(&r->error, ERR_CORRUPT, "cannot decode batch %lld of tupled_log",
                              (long long)b->batch);
         }
         bool is_lost = is_first && pg_is_of_lost_history(k->version, b, txn.version);
@@ -167,7 +167,7 @@ void pg_history_run(struct journal *journal, struct journal_read *r)
         if (r->result != OK) break;
         if (!has_one) {
             r->result = error_set(&r->error, ERR_STALE,
-                                  "what followed version %llu is not kept any more",
+                                  "the log after version %llu is no longer kept",
                                   (unsigned long long)k->version);
             break;
         }

@@ -59,12 +59,12 @@ static void seal(struct pg_journal *j)
 static enum err pgj_reserve(struct journal *journal, size_t bytes, struct error *e)
 {
     struct pg_journal *j = pg_journal_of(journal);
-    if (j->base.is_failed) return error_set(e, ERR_IO, "another node leads now");
+    if (j->base.is_failed) return error_set(e, ERR_IO, "another node is the leader now");
     if (bytes > TRANSACTION_BYTES_MAX) {
         return error_set(e, ERR_LIMIT, "a transaction of %zu bytes is larger than %u", bytes,
                          TRANSACTION_BYTES_MAX);
     }
-    if (j->base.is_disk_full) return error_set(e, ERR_DISK_FULL, "disk full: that of PostgreSQL");
+    if (j->base.is_disk_full) return error_set(e, ERR_DISK_FULL, "disk full on PostgreSQL's side");
     if (j->sealed_bytes > 0 && j->sealed_bytes + journal_filled(journal) > SEALED_BYTES_MAX) {
         return error_set(e, ERR_WAIT, "PostgreSQL is busy");
     }
@@ -207,7 +207,7 @@ static void lease_done(struct job *job)
         tell_lost(j, &k->error);
     } else if (k->result != OK) {
         bool is_news = j->lease_told_us == 0 || now_us - j->lease_told_us > LEASE_LOG_US;
-        if (is_news) log_warning("the lease is not renewed: %s", k->error.text);
+        if (is_news) log_warning("cannot renew the lease: %s", k->error.text);
         if (is_news) j->lease_told_us = now_us;
         j->leased_us = now_us - j->options.lease_ms * 1000 / 4; /* again soon */
     } else if (j->lease_told_us != 0) {
@@ -281,7 +281,7 @@ static enum err pgj_versions_reserve(struct journal *journal, uint64_t next, str
     }
     if (next < j->version_reserved) return OK;
     if (j->is_reserving) return error_set(e, ERR_WAIT, "versions are being reserved");
-    return error_set(e, ERR_IO, "no version can be reserved (%s)", j->versions.error.text);
+    return error_set(e, ERR_IO, "cannot reserve a version (%s)", j->versions.error.text);
 }
 
 /* ---- letting go (pg_let_go.c) ---- */
@@ -292,7 +292,7 @@ static void let_go_done(struct job *job)
     struct pg_journal *j = k->journal;
     j->is_letting_go = false;
     if (k->result != OK) {
-        log_warning("the log is not shortened: %s", k->error.text);
+        log_warning("cannot truncate the log: %s", k->error.text);
         return;
     }
     if (k->gone_bytes == 0 && k->oldest == 0) return;
@@ -382,11 +382,11 @@ static enum err pgj_start(struct journal *journal, struct journal_replay *r, str
     j->background = make_worker(j, "log");
     j->sweeper = make_worker(j, "sweep");
     if (j->appender == NULL || j->leaser == NULL || j->background == NULL || j->sweeper == NULL) {
-        return error_set(e, ERR_IO, "the system gives no more threads");
+        return error_set(e, ERR_IO, "cannot start a thread");
     }
     j->ahead_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (j->ahead_fd < 0) {
-        return error_set(e, ERR_IO, "no event descriptor: %s", strerror(errno));
+        return error_set(e, ERR_IO, "cannot create an event descriptor: %s", strerror(errno));
     }
     enum err result = pg_replay(j, r, e);
     if (result != OK) return result;
@@ -440,7 +440,7 @@ static enum err pgj_hand_over(struct journal *journal, uint64_t version_next, st
     worker_drain(j->background);
     pg_let_go_end(j);
     if (j->base.is_failed)
-        return error_set(e, ERR_IO, "the lead was lost before it could be handed over");
+        return error_set(e, ERR_IO, "leadership was lost before it could be handed over");
     enum err r = reserve_versions(j, version_next, e);
     if (r == OK) term_hand_over(j->term);
     return r;

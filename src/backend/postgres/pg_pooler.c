@@ -46,7 +46,7 @@ enum err pg_pooler_check(struct pg *c, struct error *e)
     pg_free(second);
     if (r != OK || !is_shared) return r;
     return error_set(e, ERR_IO,
-                     "PostgreSQL: a pooler before it shares connections between transactions "
-                     "(PgBouncer, pool_mode = transaction): use PostgreSQL's own address, or "
-                     "pool_mode = session");
+                     "PostgreSQL: there is a connection pooler in transaction mode (PgBouncer, "
+                     "pool_mode = transaction); use PostgreSQL's own address, or pool_mode = "
+                     "session");
 }

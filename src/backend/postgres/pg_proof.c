@@ -14,8 +14,8 @@ const char pg_proof_waits_sql[] =
 enum err pg_proof_none(struct error *e)
 {
     return error_set(e, ERR_IO,
-                     "PostgreSQL waits for no standby: set synchronous_standby_names there, or "
-                     "postgresql-durability here");
+                     "PostgreSQL does not wait for standbys; set synchronous_standby_names there, "
+                     "or postgresql-durability here");
 }
 
 enum err pg_proof_begin(const struct pg_waits *w, int64_t *loaded_us, int64_t *left_us,
@@ -38,6 +38,6 @@ enum err pg_proof_end(const struct pg_waits *w, int64_t *loaded_us, struct error
     *loaded_us = 0;
     if (w->waits == 0) return pg_proof_none(e);
     return error_set(e, ERR_IO,
-                     "PostgreSQL loaded its configuration while it committed: whether it waited "
-                     "for a standby is not known");
+                     "PostgreSQL reloaded its configuration during a commit; it is unknown "
+                     "whether it waited for a standby");
 }

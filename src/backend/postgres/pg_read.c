@@ -216,7 +216,7 @@ static enum err take_many(struct pg_reader *r, const struct slice *keys, size_t 
 {
     for (size_t i = 0; i < pg_rows(r->pg); i++) {
         size_t at = (size_t)pg_i64(r->pg, i, 0) - 1;
-        if (at >= count) return error_set(e, ERR_CORRUPT, "PostgreSQL answers nonsense");
+        if (at >= count) return error_set(e, ERR_CORRUPT, "invalid result from PostgreSQL");
         struct slice value = pg_bytes(r->pg, i, 4);
         struct entry *x = &out[at];
         *x = (struct entry){.exists = true,
@@ -225,7 +225,7 @@ static enum err take_many(struct pg_reader *r, const struct slice *keys, size_t 
         int64_t sum = pg_entry_checksum(keys[at], x->version, x->expiry_ms, value);
         if (sum != pg_i64(r->pg, i, 3)) return pg_damaged(keys[at], e);
         uint8_t *copy = arena_alloc_try(arena, value.len + 1);
-        if (copy == NULL) return error_set(e, ERR_NOMEM, "no memory for a value");
+        if (copy == NULL) return error_set(e, ERR_NOMEM, "out of memory for a value");
         bytes_copy(copy, value.data, value.len);
         x->value = slice_of(copy, value.len);
     }
@@ -257,7 +257,7 @@ enum err pg_get(struct store_reader *reader, struct slice key, bool may_wait, st
 {
     struct pg_reader *r = pg_reader_of(reader);
     *out = (struct entry){0};
-    if (!may_wait) return error_set(e, ERR_WAIT, "PostgreSQL is asked");
+    if (!may_wait) return error_set(e, ERR_WAIT, "waiting for PostgreSQL");
     pthread_mutex_lock(&r->lock);
     enum err result = pg_reader_ready(r, e);
     if (result == OK) {
@@ -342,7 +342,7 @@ static enum err take_row(struct pg_reader *r, const struct store_fetch *f, size_
     }
     if (!f->with_values) value = slice_of(NULL, 0);
     bool has_memory = !out->last.is_failed && (!is_wanted || chunk_add(out, key, value, &row));
-    return has_memory ? OK : error_set(e, ERR_NOMEM, "no memory for a page of rows");
+    return has_memory ? OK : error_set(e, ERR_NOMEM, "out of memory for a page of rows");
 }
 
 static enum err fetch(struct pg_reader *r, const struct store_fetch *f, struct store_chunk *out,
@@ -384,7 +384,7 @@ enum err pg_fetch(struct store_reader *reader, const struct store_fetch *f, stru
     out->count = 0;
     out->is_last = false;
     out->is_filtered = f->filter != NULL;
-    if (!f->may_wait) return error_set(e, ERR_WAIT, "PostgreSQL is asked");
+    if (!f->may_wait) return error_set(e, ERR_WAIT, "waiting for PostgreSQL");
     out->rows = arena_alloc(&out->arena, f->rows_max * sizeof *out->rows);
     pthread_mutex_lock(&r->lock);
     enum err result = pg_reader_ready(r, e);

@@ -39,7 +39,7 @@ static enum err take_step(struct pg_store *s, int64_t step, struct error *e)
     bool is_first = !s->is_loaded;
     s->is_loaded = true;
     if (!is_first && !s->is_following && step != s->step && step != s->step + 1) {
-        return pg_fenced_off(s, "PostgreSQL does not have a write of the store any more", e);
+        return pg_fenced_off(s, "PostgreSQL has lost a write of the store", e);
     }
     s->step = step;
     return OK;
@@ -57,7 +57,7 @@ enum err pg_store_load(struct pg_store *s, struct error *e)
     enum err r = with_id(s, applied_sql, e);
     if (r != OK) return r;
     if (pg_rows(s->pg) != 1) {
-        return error_set(e, ERR_CORRUPT, "tupled_applied has no row of engine %lld",
+        return error_set(e, ERR_CORRUPT, "tupled_applied has no row for engine %lld",
                          (long long)term_id(s->term));
     }
     s->applied = (uint64_t)pg_i64(s->pg, 0, 0);

@@ -69,7 +69,7 @@ static void texts_fail(struct pg_store *s, const struct error *why)
     s->texts.is_filling = true;
     texts_move(s, PG_TEXTS_FAILED);
     if (__atomic_load_n(&s->is_given_up, __ATOMIC_RELAXED)) return;
-    if (is_news) log_warning("text indexes: %s: %s; tried again", s->texts.path, why->text);
+    if (is_news) log_warning("text indexes: %s: %s; retrying", s->texts.path, why->text);
     if (file != NULL) (void)!s->nearby->texts_mark(file, slice_str(""), &ignored);
 }
 
@@ -204,7 +204,7 @@ static enum err begin_again(struct pg_store *s, struct error *e)
     enum err r = texts_definitions(s, &definitions, e);
     if (r == OK) r = begin_anew(s, definitions, e);
     memtable_free(definitions);
-    if (r == OK) log_notice("text indexes: %s is begun anew", s->texts.path);
+    if (r == OK) log_notice("text indexes: rebuilding %s", s->texts.path);
     return r;
 }
 
@@ -230,17 +230,17 @@ static enum err is_current(struct pg_store *s, struct slice origin, uint64_t app
     size_t digits = space == NULL ? 0 : (size_t)(space - origin.data);
     bool is_whole = space != NULL && slice_to_u64(slice_of(origin.data, digits), &epoch);
     enum err r = OK;
-    *why = "it is not whole";
+    *why = "it is incomplete";
     if (!is_whole) return OK;
     struct slice identity = slice_of(space + 1, origin.len - digits - 1);
-    *why = "it is of another PostgreSQL, or of one that has failed over";
+    *why = "it belongs to another PostgreSQL server, or to one that has failed over";
     if (!slice_eq(identity, slice_str(s->texts.identity))) return OK;
-    *why = "it is of a leader that PostgreSQL does not know";
+    *why = "it belongs to a leader that PostgreSQL does not know";
     if (epoch >= term_epoch(s->term)) return OK;
-    *why = "another node has led meanwhile";
+    *why = "another node has been the leader since";
     if (applied < s->applied) return OK;
     if (applied > s->applied) r = has_version(s, epoch, applied, &has, e);
-    *why = has ? NULL : "it has what PostgreSQL has lost";
+    *why = has ? NULL : "it contains data that PostgreSQL has lost";
     return r;
 }
 
@@ -266,7 +266,7 @@ static enum err take_file(struct pg_store *s, struct error *e)
         s->texts.file = file;
         texts_took(s, &p);
         texts_move(s, PG_TEXTS_GOOD);
-        log_notice("text indexes: %s is current", s->texts.path);
+        log_notice("text indexes: %s is up to date", s->texts.path);
     } else {
         store_progress_fini(&p);
         store_close(file);
@@ -373,7 +373,7 @@ enum err pg_texts_fill(struct pg_store *s, bool *is_filling, struct error *e)
     enum err r = OK;
     *is_filling = s->texts.is_filling;
     if (!s->texts.is_filling) return OK;
-    if (s->texts.is_torn) return error_set(e, ERR_IO, "the store cannot be written");
+    if (s->texts.is_torn) return error_set(e, ERR_IO, "cannot write the store");
     if (texts_state(s) == PG_TEXTS_FAILED) {
         r = begin_again(s, e);
         if (r != OK) texts_fail(s, e);

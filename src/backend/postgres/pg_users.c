@@ -46,7 +46,7 @@ enum err pg_users_read(struct pg_users *u, uint64_t *generation, struct buf *out
     if (r != OK || pg_rows(u->pg) == 0) return r;
     struct slice text = pg_bytes(u->pg, 0, 1);
     buf_append(out, text.data, text.len);
-    if (out->is_failed) return error_set(e, ERR_NOMEM, "no memory for the users");
+    if (out->is_failed) return error_set(e, ERR_NOMEM, "out of memory for the users");
     *generation = (uint64_t)pg_i64(u->pg, 0, 0);
     return OK;
 }
@@ -73,5 +73,5 @@ enum err pg_users_write(struct pg_users *u, struct slice text, struct error *e)
 {
     enum err r = write_text(u, write_sql, text, e);
     if (r != OK || pg_changed(u->pg) == 1) return r;
-    return error_set(e, ERR_TRYAGAIN, "another node leads now");
+    return error_set(e, ERR_TRYAGAIN, "another node is the leader now");
 }

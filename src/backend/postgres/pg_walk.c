@@ -162,7 +162,7 @@ enum err pg_walk_batch(struct pg_walk *w, bool *has_one, struct error *e)
         }
     }
     w->batch.body = buf_slice(&w->joined);
-    if (w->joined.is_failed) return error_set(e, ERR_NOMEM, "no memory for a batch");
+    if (w->joined.is_failed) return error_set(e, ERR_NOMEM, "out of memory for a batch");
     return OK;
 }
 

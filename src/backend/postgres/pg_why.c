@@ -38,17 +38,18 @@ static void describe(const struct pg *c, char *out, size_t size)
     if (is_event(c, 1, "SyncRep")) {
         snprintf(
             out, size,
-            "commits wait for a standby there: synchronous_standby_names is '%.*s', %lld connected",
+            "commits in PostgreSQL wait for a standby: synchronous_standby_names is '%.*s', %lld "
+            "connected",
             (int)names.len, (const char *)names.data, (long long)pg_i64(c, 0, 5));
     } else if (is_event(c, 0, "Lock")) {
-        snprintf(out, size, "a statement waits for a lock that process %lld there has%s%.*s%s", pid,
-                 blocker.len > 0 ? " (" : "", (int)blocker.len, (const char *)blocker.data,
+        snprintf(out, size, "a statement in PostgreSQL waits for a lock of process %lld%s%.*s%s",
+                 pid, blocker.len > 0 ? " (" : "", (int)blocker.len, (const char *)blocker.data,
                  blocker.len > 0 ? ")" : "");
     } else if (type.len > 0) {
-        snprintf(out, size, "a statement waits there (%.*s, %.*s)", (int)type.len,
+        snprintf(out, size, "a statement in PostgreSQL waits (%.*s, %.*s)", (int)type.len,
                  (const char *)type.data, (int)event.len, (const char *)event.data);
     } else {
-        snprintf(out, size, "a statement takes long there");
+        snprintf(out, size, "a statement in PostgreSQL is slow");
     }
 }
 

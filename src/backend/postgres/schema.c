@@ -109,8 +109,8 @@ static enum err make_once(struct pg *c, int64_t id, int64_t newest, struct error
     if (r == OK) r = read_format(c, &format, e);
     if (r == OK && format > newest) {
         return error_set(e, ERR_FORMAT,
-                         "the tables in PostgreSQL have format %lld, newer than format %lld, the "
-                         "newest that this program knows; start a newer tupled",
+                         "the tables in PostgreSQL have format %lld, but this program supports "
+                         "formats up to %lld; use a newer version of tupled",
                          (long long)format, (long long)newest);
     }
     for (size_t i = 0; r == OK && format < newest && i < sizeof steps / sizeof steps[0]; i++) {

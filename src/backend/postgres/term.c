@@ -157,7 +157,7 @@ static enum err check_quorum(struct term *t, struct error *e)
     int64_t connected = pg_i64(t->pg, 0, 1);
     if (connected >= count) return OK;
     return error_set(e, ERR_IO,
-                     "PostgreSQL can commit nothing: it waits for %u of its standbys "
+                     "PostgreSQL cannot commit: it waits for %u standbys "
                      "(synchronous_standby_names), and %lld are connected",
                      count, (long long)connected);
 }
@@ -210,7 +210,7 @@ static enum err look_again(struct term *t, struct error *e)
     enum err r = term_look(t, e);
     if (r != OK) return r;
     if (strcmp(t->seen_holder, t->holder) != 0 || t->seen_epoch <= before) {
-        return error_set(e, ERR_WAIT, "another node leads");
+        return error_set(e, ERR_WAIT, "another node is the leader");
     }
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
@@ -220,7 +220,7 @@ static enum err look_again(struct term *t, struct error *e)
     int64_t sent_us = term_now_us();
     r = pg_run_safe_again(t->pg, claim_sql, e);
     if (r != OK) return r;
-    if (pg_changed(t->pg) != 1) return error_set(e, ERR_WAIT, "another node leads");
+    if (pg_changed(t->pg) != 1) return error_set(e, ERR_WAIT, "another node is the leader");
     lead(t, t->seen_epoch, beat, sent_us);
     return OK;
 }
@@ -244,8 +244,8 @@ static enum err may_take(const struct term *t, struct error *e)
     }
     if (t->seen_format <= t->options.format) return OK;
     return error_set(e, ERR_IO,
-                     "the tables in PostgreSQL have format %lld now, newer than format %lld, the "
-                     "newest that this node knows: it does not lead; start a newer tupled",
+                     "the tables in PostgreSQL now have format %lld, but this node supports "
+                     "formats up to %lld and will not lead; use a newer version of tupled",
                      (long long)t->seen_format, (long long)t->options.format);
 }
 
@@ -253,8 +253,9 @@ static enum err take(struct term *t, struct error *e)
 {
     char less[TERM_TEXT_BYTES];
     int64_t beat = term_new_beat();
-    snprintf(less, sizeof less, "node %s: PostgreSQL had epoch %lld and version %lld, and has less",
-             t->name, (long long)t->known_epoch, (long long)t->known_version);
+    snprintf(less, sizeof less,
+             "node %s: PostgreSQL had epoch %lld and version %lld, and now has less", t->name,
+             (long long)t->known_epoch, (long long)t->known_version);
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, t->seen_epoch);
@@ -271,15 +272,15 @@ static enum err take(struct term *t, struct error *e)
     int64_t sent_us = term_now_us();
     enum err r = pg_run_safe(t->pg, take_sql, e);
     if (r != OK) return pg_outcome(t->pg) == PG_UNKNOWN ? look_again(t, e) : r;
-    if (pg_rows(t->pg) == 0) return error_set(e, ERR_WAIT, "another node was faster");
+    if (pg_rows(t->pg) == 0) return error_set(e, ERR_WAIT, "another node was elected");
     if (pg_i64(t->pg, 0, 1) != 1) {
-        return error_set(e, ERR_CORRUPT, "tupled_applied has no row of engine %lld",
+        return error_set(e, ERR_CORRUPT, "tupled_applied has no row for engine %lld",
                          (long long)t->options.id);
     }
     uint64_t versions = (uint64_t)pg_i64(t->pg, 0, 2);
     if (versions >= t->versions + TERM_JUMP) {
-        log_warning("PostgreSQL is another server than when the last leader began, or has lost "
-                    "something: it has failed over, or was restored; versions go on %llu higher",
+        log_warning("PostgreSQL is not the server of the last term, or has lost data: it has "
+                    "failed over, or was restored; versions continue %llu higher",
                     (unsigned long long)TERM_JUMP);
     }
     t->versions = versions;
@@ -346,7 +347,7 @@ void term_hand_over(struct term *t)
     if (term_state(t) != TERM_LEADING) return;
     __atomic_store_n(&t->lease_end_us, 0, __ATOMIC_RELEASE);
     enum err r = beat(t, hand_over_sql, &e);
-    if (r != OK) log_warning("not handed over: %s", e.text);
+    if (r != OK) log_warning("leadership not handed over: %s", e.text);
 }
 
 bool term_has_lease(const struct term *t)

@@ -27,8 +27,8 @@ static void compare(struct term *t, int64_t epoch, int64_t version)
     bool is_less = epoch < t->known_epoch || version < t->known_version;
     if (epoch > t->known_epoch) t->is_less = is_less = false;
     if (is_less && !t->is_less) {
-        log_warning("PostgreSQL has less than before: epoch %lld and version %lld, there were %lld "
-                    "and %lld. A server that had less was promoted, or it was restored",
+        log_warning("PostgreSQL has lost data: it has epoch %lld and version %lld, and had %lld "
+                    "and %lld. A standby that was behind was promoted, or a backup was restored",
                     (long long)epoch, (long long)version, (long long)t->known_epoch,
                     (long long)t->known_version);
     }
@@ -42,7 +42,7 @@ static enum err make_row(struct term *t, struct error *e)
 {
     enum err r = schema_make_leader(t->pg, t->options.id, e);
     if (r != OK) return r;
-    log_warning("tupled_leader had no row of engine %lld: it is made again, from the log",
+    log_warning("tupled_leader had no row for engine %lld; it is recreated from the log",
                 (long long)t->options.id);
     return error_set(e, ERR_IO, "the leader's row was removed");
 }

@@ -6,8 +6,8 @@
 #include "base/log.h"
 
 #define MOVED_TEXT                                                                                 \
-    "the connection is to another server than that of this term (%s, it was %s): PostgreSQL has "  \
-    "failed over, or was restored"
+    "the connection leads to another server than that of this term (%s instead of %s): "           \
+    "PostgreSQL has failed over, or was restored"
 
 /* An epoch that is lower than a leader's, or its own with a beat that it does not know: no node has
  * taken over, so what is there is older. One that has taken over meanwhile without knowing is
@@ -64,7 +64,7 @@ static void find_out(struct term *t, const char *missing, struct error *why)
     enum err r = give_up(t, c, what, &is_older, &e);
     if (r == OK && !is_older) r = row_is_there(t, c, &is_there, &e);
     pg_free(c);
-    if (r != OK) log_warning("the lead is not given up in PostgreSQL: %s", e.text);
+    if (r != OK) log_warning("cannot release leadership in PostgreSQL: %s", e.text);
     (void)error_set(why, ERR_TRYAGAIN, "%s",
                     missing != NULL || is_older ? what
                     : is_there                  ? "another node leads now"

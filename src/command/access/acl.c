@@ -316,32 +316,34 @@ static enum err save_run(struct request *rq)
     }
 #define ADMIN (CMD_ADMIN | CMD_DANGEROUS)
 
-ACL_SUB(cat, 0, "The categories of commands, or the commands of one.", cat_arguments, "Names.");
-ACL_SUB(deluser, ADMIN, "Removes users; who is one of them is disconnected.", deluser_arguments,
-        "How many there were.");
-ACL_SUB(dryrun, ADMIN, "May the user run this? Nothing is run.", dryrun_arguments,
-        "OK, or what the user may not.");
-ACL_SUB(genpass, 0, "A password of that many random bits, 256 unless said.", genpass_arguments,
-        "Hexadecimal digits.");
-ACL_SUB(getuser, ADMIN, "What a user may do.", getuser_arguments,
-        "flags, passwords (SHA-256), commands, keys, channels, databases, selectors; nil when "
-        "there is no such user.");
-ACL_SUB(list, ADMIN, "All users, in the words that make them.", no_arguments, "Lines.");
-ACL_SUB(load, ADMIN, "Takes the users of the aclfile in place of those there are.", no_arguments,
-        "OK; on an error in the file, nothing changes.");
-ACL_SUB(save, ADMIN, "Writes all users into the aclfile.", no_arguments, "OK.");
+ACL_SUB(cat, 0, "Lists the command categories, or the commands of one category.", cat_arguments,
+        "Names.");
+ACL_SUB(deluser, ADMIN, "Deletes users and closes their connections.", deluser_arguments,
+        "The number of users deleted.");
+ACL_SUB(dryrun, ADMIN, "Tests whether a user may run a command, without running it.",
+        dryrun_arguments, "OK, or the reason why the user may not run the command.");
+ACL_SUB(genpass, 0, "Generates a random password of 256 bits, or as many as requested.",
+        genpass_arguments, "Hexadecimal digits.");
+ACL_SUB(getuser, ADMIN, "Returns the rights of a user.", getuser_arguments,
+        "A map, or a flat array in RESP2: flags, passwords (SHA-256), commands, keys, channels, "
+        "databases, selectors. Nil if the user does not exist.");
+ACL_SUB(list, ADMIN, "Lists all users as the rules that create them.", no_arguments,
+        "An array of lines.");
+ACL_SUB(load, ADMIN, "Replaces all users by those of the ACL file (aclfile).", no_arguments,
+        "OK. If the file has an error, nothing changes.");
+ACL_SUB(save, ADMIN, "Saves all users to the ACL file (aclfile).", no_arguments, "OK.");
 static const struct command sub_setuser = {
     .name = "setuser",
     .flags = CMD_NO_MULTI | CMD_AUDITED | ADMIN,
     .group = "server",
-    .summary = "Makes or changes a user: all of the rules in order, or, on an error, none.",
+    .summary = "Creates or changes a user. The rules apply in order; after an error, none applies.",
     .arguments = &setuser_arguments,
     .reply = "OK.",
     .run = setuser_run,
     .is_secret = setuser_is_secret,
 };
-ACL_SUB(users, ADMIN, "The names of all users.", no_arguments, "Names, sorted.");
-ACL_SUB(whoami, 0, "Who this connection is.", no_arguments, "A name.");
+ACL_SUB(users, ADMIN, "Lists the names of all users.", no_arguments, "Names, sorted.");
+ACL_SUB(whoami, 0, "Returns the name of the connection's user.", no_arguments, "A name.");
 COMMAND_HELP("server", 0);
 
 static const struct command *const acl_subcommands[] = {
@@ -352,7 +354,7 @@ static const struct command *const acl_subcommands[] = {
 const struct command cmd_acl = {
     .name = "acl",
     .group = "server",
-    .summary = "Commands about users and what they may do.",
+    .summary = "A container for commands about users and their rights.",
     .arguments = &container_arguments,
     .subcommands = acl_subcommands,
 };

@@ -21,7 +21,8 @@ static enum err try_change(struct request *rq,
     struct users *copy = users_copy(rq->env->users.all);
     enum err r = change(rq, copy, count);
     if (r == OK) users_describe(copy, true, out);
-    if (r == OK && out->is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the users");
+    if (r == OK && out->is_failed)
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory for the users");
     users_free(copy);
     return r;
 }

@@ -69,7 +69,8 @@ const struct command acl_log = {
     .name = "log",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
-    .summary = "What was refused to whom, and logins that failed, newest first; 10 unless said.",
+    .summary = "Lists refused commands and failed logins, newest first, 10 unless a count is "
+               "given.",
     .arguments = &log_arguments,
     .reply = "An array of maps, or of flat arrays in RESP2.",
     .run = log_run,

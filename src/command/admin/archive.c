@@ -11,7 +11,7 @@
 static enum err archive_check(struct request *rq)
 {
     if (rq->env->db->archiving != NULL) return OK;
-    return error_set(&rq->error, ERR_SYNTAX, "there is no archive: archive-dir is not set");
+    return error_set(&rq->error, ERR_SYNTAX, "no archive: archive-dir is not set");
 }
 
 struct waiting_base {
@@ -86,9 +86,9 @@ static const struct command sub_base = {
     .name = "base",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED,
     .group = "server",
-    .summary = "Makes a base backup in archive-dir.",
+    .summary = "Writes a base backup to archive-dir.",
     .arguments = &no_arguments,
-    .reply = "When it is there: the versionstamp up to which it has everything.",
+    .reply = "The versionstamp that the backup includes, once it is complete.",
     .run = base_run,
 };
 
@@ -96,13 +96,13 @@ static const struct command sub_info = {
     .name = "info",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_FORMAT,
     .group = "server",
-    .summary = "What the archive has, and up to where.",
+    .summary = "Returns what the archive contains and how far it reaches.",
     .arguments = &no_arguments,
     .reply =
-        "timeline: of this database; segments, bases, bytes: of all timelines; version, time-ms: "
-        "up to here the archive has every commit; base-version, base-ms: of the newest base; "
-        "next-base-ms: by backup-schedule, 0 = none; status (ok, failing); error; failures. A map, "
-        "or a flat array in RESP2.",
+        "A map, or a flat array in RESP2: timeline of this database; segments, bases and bytes of "
+        "all timelines; version and time-ms of the last commit in the archive; base-version and "
+        "base-ms of the newest base backup; next-base-ms by backup-schedule, 0 if there is none; "
+        "status (ok, failing); error; failures.",
     .run = info_run,
 };
 
@@ -113,7 +113,8 @@ static const struct command *const archive_subcommands[] = {&sub_base, &sub_help
 const struct command kv_archive = {
     .name = "kv.archive",
     .group = "server",
-    .summary = "The archive, from which the state of any commit can be restored.",
+    .summary = "A container for commands about the archive, from which the state at any commit "
+               "can be restored.",
     .arguments = &container_arguments,
     .brief = "<BASE | INFO>",
     .subcommands = archive_subcommands,

@@ -48,7 +48,7 @@ static void on_done(struct backup_request *q)
         k->last_version = q->version;
         k->saves++;
         stamp_format(q->version, stamp);
-        log_notice("backup: %s made, up to version %.*s, %lld ms", q->path, STAMP_CHARS, stamp,
+        log_notice("backup: wrote %s, up to version %.*s, %lld ms", q->path, STAMP_CHARS, stamp,
                    (long long)(now_us - k->started_us) / 1000);
     } else {
         log_warning("backup: %s failed: %s", q->path, q->error.text);
@@ -100,7 +100,7 @@ void backup_remove_parts(const char *dir)
     struct error e;
     if (!file_exists(dir)) return;
     if (dir_list(dir, remove_part, &p, &e) != OK) log_warning("backup: %s", e.text);
-    if (p.removed > 0) log_notice("backup: removed %u files of unfinished backups", p.removed);
+    if (p.removed > 0) log_notice("backup: removed %u files of incomplete backups", p.removed);
 }
 
 static enum err backup_start(struct request *rq)
@@ -139,7 +139,7 @@ const struct command cmd_bgsave = {
     .name = "bgsave",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
-    .summary = "Makes a consistent backup file in backup-dir, in the background.",
+    .summary = "Writes a consistent backup to backup-dir in the background.",
     .arguments = &bgsave_arguments,
     .run = bgsave_run,
 };
@@ -181,7 +181,7 @@ const struct command cmd_save = {
     .name = "save",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
-    .summary = "As BGSAVE, with the reply when the file is there.",
+    .summary = "Writes a backup as BGSAVE does, and replies when it is complete.",
     .arguments = &no_arguments,
     .run = save_run,
 };
@@ -196,7 +196,7 @@ const struct command cmd_lastsave = {
     .name = "lastsave",
     .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
-    .summary = "Unix time of the last backup that was made, or of the start.",
+    .summary = "Returns the Unix time of the last backup, or of the start.",
     .arguments = &no_arguments,
     .run = lastsave_run,
 };

@@ -82,7 +82,7 @@ static size_t find_matches(struct request *rq, const struct slices *patterns, bo
 static enum err check_patterns(struct request *rq, size_t count)
 {
     if (count <= PATTERNS_MAX) return OK;
-    return error_set(&rq->error, ERR_LIMIT, "%zu patterns; %d are allowed in one CONFIG GET", count,
+    return error_set(&rq->error, ERR_LIMIT, "%zu patterns; one CONFIG GET may have %d", count,
                      PATTERNS_MAX);
 }
 
@@ -117,7 +117,7 @@ static const struct command sub_get = {
     .name = "get",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NODE,
     .group = "server",
-    .summary = "Settings whose names match a glob pattern, with their values.",
+    .summary = "Returns the settings that match glob patterns.",
     .arguments = &get_arguments,
     .run = get_run,
 };
@@ -224,7 +224,7 @@ static const struct command sub_set = {
     .name = "set",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "server",
-    .summary = "Changes settings of the running server, all of them or none.",
+    .summary = "Changes settings of the running server. After an error, none has changed.",
     .arguments = &set_arguments,
     .run = set_run,
     .is_secret = set_is_secret,
@@ -250,7 +250,7 @@ static const struct command sub_rewrite = {
     .name = "rewrite",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_NODE,
     .group = "server",
-    .summary = "Writes the settings in force into the config file.",
+    .summary = "Writes the current settings to the configuration file.",
     .arguments = &no_arguments,
     .run = rewrite_run,
 };
@@ -268,7 +268,7 @@ static const struct command sub_resetstat = {
     .name = "resetstat",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_NODE,
     .group = "server",
-    .summary = "Sets the counters of INFO to zero: commands, errors, connections, traffic.",
+    .summary = "Resets the counters of INFO: commands, errors, connections, traffic.",
     .arguments = &no_arguments,
     .run = resetstat_run,
 };
@@ -282,7 +282,7 @@ static const struct command *const config_subcommands[] = {
 const struct command cmd_config = {
     .name = "config",
     .group = "server",
-    .summary = "Commands about the configuration.",
+    .summary = "A container for commands about the configuration.",
     .arguments = &container_arguments,
     .subcommands = config_subcommands,
 };

@@ -18,7 +18,8 @@ static enum err find_database(struct request *rq, struct slice name, struct data
     if (r != OK) return r;
     *out = database_find(all, name);
     if (*out != NULL) return OK;
-    return error_set(&rq->error, ERR_NODB, "there is no database '%.*s'; KV.DB LIST shows them",
+    return error_set(&rq->error, ERR_NODB,
+                     "database '%.*s' does not exist; KV.DB LIST shows the databases",
                      (int)(name.len < DATABASE_NAME_MAX ? name.len : DATABASE_NAME_MAX),
                      (const char *)name.data);
 }
@@ -48,8 +49,8 @@ static enum err check_limits(struct request *rq, void *bound)
 {
     const struct limits *a = bound;
     if (a->comment.len <= DATABASE_COMMENT_MAX) return OK;
-    return error_set(&rq->error, ERR_LIMIT, "COMMENT has %zu bytes; %d are allowed", a->comment.len,
-                     DATABASE_COMMENT_MAX);
+    return error_set(&rq->error, ERR_LIMIT, "COMMENT has %zu bytes; the maximum is %d",
+                     a->comment.len, DATABASE_COMMENT_MAX);
 }
 
 ARGUMENTS_WITH(limit_arguments, struct limits,
@@ -272,17 +273,19 @@ static enum err info_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-DB_SUB(create, CMD_DANGEROUS, "Makes a database.", limit_arguments,
-       "Its number, which SELECT takes as well as its name.");
+DB_SUB(create, CMD_DANGEROUS, "Creates a database.", limit_arguments,
+       "The number of the database. SELECT accepts the number and the name.");
 DB_SUB(drop, CMD_DANGEROUS,
-       "Removes a database with all that is in it; who had selected it gets NODB.", name_arguments,
+       "Deletes a database and all its data. Connections that have selected it get NODB.",
+       name_arguments, "OK.");
+DB_SUB(info, 0, "Returns what a database contains, and its limits; 0 means no limit.",
+       info_arguments, "A map of names and values, or a flat array in RESP2.");
+DB_SUB(limit, CMD_DANGEROUS,
+       "Changes limits of a database; 0 removes one. The others do not change.", limit_least,
        "OK.");
-DB_SUB(info, 0, "What a database holds, and its limits; 0 = none.", info_arguments,
-       "Names with values: a map, or a flat array in RESP2.");
-DB_SUB(limit, CMD_DANGEROUS, "Changes limits; those that are not named stay. 0 = none.",
-       limit_least, "OK.");
-DB_SUB(list, 0, "All databases that the user may use.", no_arguments, "`[[number, name] ...]`");
-DB_SUB(rename, CMD_DANGEROUS, "Gives a database another name; its number stays.", rename_arguments,
+DB_SUB(list, 0, "Lists the databases that the user may access.", no_arguments,
+       "`[[number, name] ...]`.");
+DB_SUB(rename, CMD_DANGEROUS, "Renames a database. Its number does not change.", rename_arguments,
        "OK.");
 COMMAND_HELP("server", 0);
 
@@ -293,7 +296,7 @@ static const struct command *const db_subcommands[] = {
 const struct command kv_db = {
     .name = "kv.db",
     .group = "server",
-    .summary = "Databases with names and limits.",
+    .summary = "A container for commands about databases, their names and limits.",
     .arguments = &container_arguments,
     .brief = "<CREATE name | LIST | INFO name | LIMIT name | RENAME name name | DROP name>",
     .subcommands = db_subcommands,

@@ -51,14 +51,14 @@ static enum err digest_begin(struct request *rq)
     d->pending.free = digest_free;
     rq->client->run.pending = &d->pending;
     d->state = XXH3_createState();
-    if (d->state == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a digest");
+    if (d->state == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for a digest");
     XXH3_128bits_reset(d->state);
     struct engine *g = rq->env->db->engine;
     uint16_t i = 0;
     for (uint32_t at = 0; engine_database_next(g, NULL, at, &i); at = (uint32_t)i + 1) {
         if (d->count == DIGEST_DATABASES_MAX) {
             return error_set(&rq->error, ERR_LIMIT,
-                             "more than %d databases are in use: too many for one digest",
+                             "more than %d databases in use, too many for one digest",
                              DIGEST_DATABASES_MAX);
         }
         uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(i, SPACE_DATA)};
@@ -339,7 +339,7 @@ static enum err protocol_run(struct request *rq)
             return error_set(&rq->error, ERR_SYNTAX, "RESP2 is not supported by this command");
         }
         if (examples[i].write == example_push && rq->messages != NULL) {
-            return error_set(&rq->error, ERR_SYNTAX, "a push is no reply of a command in EXEC");
+            return error_set(&rq->error, ERR_SYNTAX, "SUBSCRIBE is not allowed in a transaction");
         }
         examples[i].write(rq->w);
         return OK;
@@ -415,22 +415,23 @@ static enum err trace_run(struct request *rq)
         .run = id##_run,                                                                           \
     }
 
-DEBUG_SUB(clock, "clock", 0,
-          "Sets the clock of the machine, as the server sees it, forward (or back).",
-          clock_arguments);
+DEBUG_SUB(clock, "clock", 0, "Moves the server's clock forward, or backward.", clock_arguments);
 /* It takes many turns, and EXEC has one. */
 DEBUG_SUB(digest, "digest", CMD_NO_MULTI,
-          "A digest of every live entry of every database, at one moment.", no_arguments);
-DEBUG_SUB(error, "error", 0, "Replies with this error.", message_arguments);
-DEBUG_SUB(log, "log", 0, "Writes a line into the log.", message_arguments);
-DEBUG_SUB(protocol, "protocol", 0, "A reply of a type.", protocol_arguments);
+          "Returns a digest of all live entries of all databases, from one snapshot.",
+          no_arguments);
+DEBUG_SUB(error, "error", 0, "Returns the given error.", message_arguments);
+DEBUG_SUB(log, "log", 0, "Writes a line to the log.", message_arguments);
+DEBUG_SUB(protocol, "protocol", 0, "Returns an example reply of a type of the protocol.",
+          protocol_arguments);
 DEBUG_SUB(set_active_expire, "set-active-expire", 0,
-          "Whether entries that have expired are removed by themselves; readers see no difference.",
+          "Turns the removal of expired entries on or off. Readers see no difference.",
           set_active_expire_arguments);
-DEBUG_SUB(sleep, "sleep", 0, "Stops the whole server for so many seconds; decimals are allowed.",
+DEBUG_SUB(sleep, "sleep", 0,
+          "Stops the whole server for a number of seconds, which may have a fraction.",
           sleep_arguments);
 DEBUG_SUB(trace, "trace", 0,
-          "Keeps the last 1024 moves of the server's state machines, and shows them.",
+          "Records the last 1024 transitions of the server's state machines, and returns them.",
           trace_arguments);
 COMMAND_HELP("server", 0);
 
@@ -443,7 +444,7 @@ const struct command cmd_debug = {
     .name = "debug",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
-    .summary = "For tests; see enable-debug-command.",
+    .summary = "A container for debugging commands (enable-debug-command).",
     .arguments = &container_arguments,
     .run = other_run,
     .subcommands = debug_subcommands,

@@ -4,19 +4,21 @@
 
 #include <string.h>
 
-static const char no_defrag[] = "memory is not defragmented here";
-static const char no_aof[] = "the journal is no append-only file that is rewritten";
-static const char by_script[] = "script-time-limit bounds scripts here";
-static const char no_daemon[] = "the server stays in the foreground; systemd or a shell starts it";
-static const char no_pid_file[] = "no file with the number of the process is written";
-static const char no_syslog[] = "there is no syslog here; logfile says where lines go";
-static const char no_rdb[] = "there are no dump files; BGSAVE makes whole copies in backup-dir";
+static const char no_defrag[] = "memory is not defragmented";
+static const char no_aof[] = "there is no append-only file to rewrite";
+static const char by_script[] = "script-time-limit limits scripts";
+static const char no_daemon[] = "the server runs in the foreground; start it from systemd or a "
+                                "shell";
+static const char no_pid_file[] = "no pid file is written";
+static const char no_syslog[] = "syslog is not supported; logfile sets the log file";
+static const char no_rdb[] = "there are no dump files; BGSAVE writes backups to backup-dir";
 static const char no_replication[] =
-    "there is no replication here; several servers are a cluster over PostgreSQL";
-static const char no_eviction[] = "no data is evicted here";
-static const char no_modules[] = "there are no modules here";
-static const char no_encodings[] = "values are stored in one form, however many elements they have";
-static const char in_background[] = "what is large is freed in the background here";
+    "replication is not supported; several servers form a cluster over PostgreSQL";
+static const char no_eviction[] = "eviction is not supported";
+static const char no_modules[] = "modules are not supported";
+static const char no_encodings[] = "the encoding of a value does not depend on its number of "
+                                   "elements";
+static const char in_background[] = "large values are always freed in the background";
 
 const char REDIS_BY_DURABILITY[] = "";
 
@@ -35,7 +37,7 @@ const struct redis_setting redis_settings[] = {
     {"lua-time-limit", "0", by_script, "*"},
     {"daemonize", "no", no_daemon, NULL},
     {"pidfile", "", no_pid_file, "*"},
-    {"supervised", "no", "systemd is told when it asks for it (NOTIFY_SOCKET)", "auto systemd"},
+    {"supervised", "no", "systemd is notified if it requests it (NOTIFY_SOCKET)", "auto systemd"},
     {"syslog-enabled", "no", no_syslog, NULL},
     {"syslog-ident", NULL, no_syslog, "*"},
     {"syslog-facility", NULL, no_syslog, "*"},
@@ -44,28 +46,28 @@ const struct redis_setting redis_settings[] = {
     {"rdbcompression", "no", no_rdb, "*"},
     {"rdb-save-incremental-fsync", NULL, no_rdb, "*"},
     {"rdb-del-sync-files", NULL, no_rdb, "*"},
-    {"save", "", "there are no snapshots here: what is acknowledged is in the journal", "*"},
-    {"stop-writes-on-bgsave-error", "no", "a backup that fails stops nothing here", "*"},
+    {"save", "", "there are no snapshots; acknowledged data is in the journal", "*"},
+    {"stop-writes-on-bgsave-error", "no", "a failed backup does not stop writes", "*"},
     {"appendonly", "yes", "the journal is always written", "*"},
-    {"appendfsync", REDIS_BY_DURABILITY,
-     "durability is the setting that says when the journal is synced", "always everysec no"},
-    {"dynamic-hz", "no", "the tick has a fixed time", "*"},
-    {"hz", "100", "what the server does by itself it does every 10 ms", "*"},
-    {"activerehashing", NULL, "tables grow step by step here", "*"},
+    {"appendfsync", REDIS_BY_DURABILITY, "durability sets when the journal is synced",
+     "always everysec no"},
+    {"dynamic-hz", "no", "the rate of the timer is fixed", "*"},
+    {"hz", "100", "background work runs every 10 ms", "*"},
+    {"activerehashing", NULL, "hash tables always grow incrementally", "*"},
     {"lazyfree-lazy-eviction", NULL, in_background, "*"},
     {"lazyfree-lazy-expire", NULL, in_background, "*"},
     {"lazyfree-lazy-server-del", NULL, in_background, "*"},
     {"lazyfree-lazy-user-del", NULL, in_background, "*"},
     {"lazyfree-lazy-user-flush", NULL, in_background, "*"},
-    {"jemalloc-bg-thread", NULL, "jemalloc is not used here", "*"},
-    {"always-show-logo", NULL, "there is no such decoration here", "*"},
-    {"set-proc-title", NULL, "there is no such decoration here", "*"},
-    {"proc-title-template", NULL, "there is no such decoration here", "*"},
-    {"crash-log-enabled", NULL, "the system keeps what is known of a crash", "*"},
-    {"crash-memcheck-enabled", NULL, "the system keeps what is known of a crash", "*"},
-    {"disable-thp", NULL, "systemd, or what starts the server, says this of a process", "*"},
-    {"oom-score-adj", NULL, "systemd, or what starts the server, says this of a process", "*"},
-    {"oom-score-adj-values", NULL, "systemd, or what starts the server, says this of a process",
+    {"jemalloc-bg-thread", NULL, "jemalloc is not used", "*"},
+    {"always-show-logo", NULL, "there is no such output", "*"},
+    {"set-proc-title", NULL, "there is no such output", "*"},
+    {"proc-title-template", NULL, "there is no such output", "*"},
+    {"crash-log-enabled", NULL, "the operating system records crashes", "*"},
+    {"crash-memcheck-enabled", NULL, "the operating system records crashes", "*"},
+    {"disable-thp", NULL, "systemd, or another service manager, sets this for a process", "*"},
+    {"oom-score-adj", NULL, "systemd, or another service manager, sets this for a process", "*"},
+    {"oom-score-adj-values", NULL, "systemd, or another service manager, sets this for a process",
      "*"},
     {"hash-max-listpack-entries", NULL, no_encodings, "*"},
     {"hash-max-listpack-value", NULL, no_encodings, "*"},
@@ -86,9 +88,9 @@ const struct redis_setting redis_settings[] = {
     {"stream-node-max-entries", NULL, no_encodings, "*"},
     {"enable-module-command", "no", no_modules, NULL},
     {"loadmodule", NULL, no_modules, NULL},
-    {"io-threads-do-reads", "yes", "the threads that help to send help to receive too", "*"},
+    {"io-threads-do-reads", "yes", "the I/O threads both read and write", "*"},
     {"cluster-enabled", "no",
-     "there is no Redis Cluster here; several servers are a cluster over PostgreSQL", NULL},
+     "Redis Cluster is not supported; several servers form a cluster over PostgreSQL", NULL},
     {"masterauth", "", no_replication, "*"},
     {"masteruser", "", no_replication, "*"},
     {"min-replicas-to-write", "0", no_replication, NULL},
@@ -108,8 +110,8 @@ const struct redis_setting redis_settings[] = {
     {"slave-read-only", "yes", no_replication, "*"},
     {"replicaof", "", no_replication, NULL},
     {"slaveof", "", no_replication, NULL},
-    {"maxmemory", "0", "no data is evicted here; cache-size and write-buffer-limit bound memory",
-     NULL},
+    {"maxmemory", "0",
+     "eviction is not supported; cache-size and write-buffer-limit limit the memory", NULL},
     {"maxmemory-policy", "noeviction", no_eviction, NULL},
     {"maxmemory-samples", "0", no_eviction, "*"},
     {"maxmemory-eviction-tenacity", NULL, no_eviction, "*"},

@@ -23,8 +23,8 @@ const struct command cmd_dbsize = {
     .flags = CMD_READ | CMD_FAST | CMD_KEYSPACE | CMD_ALL_KEYS,
     .group = "server",
     .summary =
-        "The number of entries in the selected database, as the transaction has it inside of "
-        "MULTI and scripts.",
+        "Returns the number of entries in the selected database. In MULTI and scripts it counts "
+        "the transaction's own writes.",
     .arguments = &no_arguments,
     .run = dbsize_run,
 };
@@ -55,7 +55,7 @@ const struct command cmd_flushdb = {
     .name = "flushdb",
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
-    .summary = "Removes everything in the selected database, in one transaction.",
+    .summary = "Removes all entries of the selected database in one transaction.",
     .arguments = &flushdb_arguments,
     .run = flushdb_run,
 };
@@ -118,7 +118,7 @@ const struct command cmd_flushall = {
     .name = "flushall",
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
-    .summary = "Removes everything in every database, in one transaction.",
+    .summary = "Removes all entries of all databases in one transaction.",
     .arguments = &flushall_arguments,
     .run = flushall_run,
 };
@@ -137,7 +137,7 @@ const struct command cmd_time = {
     .flags = CMD_FAST | CMD_FOLLOWER,
     .is_own = true,
     .group = "server",
-    .summary = "Seconds and microseconds of the server's clock.",
+    .summary = "Returns the server's time as seconds and microseconds.",
     .arguments = &no_arguments,
     .run = time_run,
 };
@@ -164,7 +164,7 @@ const struct command cmd_shutdown = {
     .name = "shutdown",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "server",
-    .summary = "Stops the server cleanly; everything acknowledged is kept whatever the words.",
+    .summary = "Stops the server cleanly. All acknowledged data is kept, with any of the options.",
     .arguments = &shutdown_arguments,
     .run = shutdown_run,
 };

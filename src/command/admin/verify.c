@@ -15,7 +15,7 @@ static const struct command sub_start = {
     .name = "start",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_NO_MULTI | CMD_FORMAT,
     .group = "server",
-    .summary = "Begins to read everything that is stored, in the background.",
+    .summary = "Starts a check of all stored data in the background.",
     .arguments = &no_arguments,
     .run = start_run,
 };
@@ -31,9 +31,9 @@ static const struct command sub_stop = {
     .name = "stop",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_NO_MULTI | CMD_FORMAT,
     .group = "server",
-    .summary = "Ends the reading early.",
+    .summary = "Stops the check.",
     .arguments = &no_arguments,
-    .reply = "1, or 0 when nothing is being read.",
+    .reply = "1, or 0 if no check is running.",
     .run = stop_run,
 };
 
@@ -69,12 +69,12 @@ static const struct command sub_status = {
     .name = "status",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_FORMAT,
     .group = "server",
-    .summary = "How far the reading is, or what the last one found.",
+    .summary = "Returns the progress of the check, or the result of the last one.",
     .arguments = &no_arguments,
     .reply =
-        "state (never, running, good, damaged, stopped, failed); pages: read so far; pages-total: "
-        "that there are, about; damaged: pages, and segments of the journal; took-ms; places: "
-        "where the first 16 damaged ones lie. A map, or a flat array in RESP2.",
+        "A map, or a flat array in RESP2: state (never, running, good, damaged, stopped, failed); "
+        "pages read so far; pages-total, estimated; damaged pages and journal segments; took-ms; "
+        "places of the first 16 damaged ones.",
     .run = status_run,
 };
 
@@ -86,7 +86,7 @@ static const struct command *const verify_subcommands[] = {&sub_help, &sub_start
 const struct command kv_verify = {
     .name = "kv.verify",
     .group = "server",
-    .summary = "Reads everything that is stored in the background and shows what is damaged.",
+    .summary = "A container for commands that check all stored data in the background.",
     .arguments = &container_arguments,
     .brief = "<START | STATUS | STOP>",
     .subcommands = verify_subcommands,

@@ -19,7 +19,7 @@ static enum err no_cluster_run(struct request *rq)
         .name = #word,                                                                             \
         .flags = more,                                                                             \
         .group = "cluster",                                                                        \
-        .summary = "An error: there are no clusters.",                                             \
+        .summary = "Returns an error: there is no cluster mode.",                                  \
         .arguments = &(of),                                                                        \
         .run = no_cluster_run,                                                                     \
     }
@@ -75,7 +75,7 @@ const struct command cmd_role = {
     .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS | CMD_FOLLOWER,
     .is_own = true,
     .group = "server",
-    .summary = "That this server is a master, and which nodes stand by.",
+    .summary = "Returns the role of the server (master) and its standby nodes.",
     .arguments = &no_arguments,
     .run = role_run,
 };
@@ -97,7 +97,7 @@ const struct command cmd_lolwut = {
     .name = "lolwut",
     .flags = CMD_READ | CMD_FAST,
     .group = "server",
-    .summary = "A small drawing, and the version.",
+    .summary = "Returns a small drawing and the version.",
     .arguments = &lolwut_arguments,
     .run = lolwut_run,
 };
@@ -127,7 +127,8 @@ static const struct command sub_list = {
     .name = "list",
     .flags = CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
-    .summary = "The loaded modules: none; with CLIENT VIEW TUPLES, the one that has JSON commands.",
+    .summary = "Returns an empty list. With CLIENT VIEW TUPLES it names the module that has the "
+               "JSON commands.",
     .arguments = &no_arguments,
     .run = list_run,
 };
@@ -138,7 +139,7 @@ static const struct command *const module_subcommands[] = {&sub_help, &sub_list,
 const struct command cmd_module = {
     .name = "module",
     .group = "server",
-    .summary = "Commands about modules, of which there are none.",
+    .summary = "A container for commands about modules, which are not supported.",
     .arguments = &container_arguments,
     .subcommands = module_subcommands,
 };

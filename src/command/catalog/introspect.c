@@ -309,13 +309,17 @@ static enum err getkeysandflags_run(struct request *rq)
         .run = function,                                                                           \
     }
 
-COMMAND_SUB(count, "The number of commands.", no_arguments, count_run);
-COMMAND_SUB(docs, "What commands do, and their arguments.", names_arguments, command_docs_run);
-COMMAND_SUB(getkeys, "The keys among the words of a command.", getkeys_arguments, getkeys_run);
-COMMAND_SUB(getkeysandflags, "The keys among the words of a command, and what it does to each.",
+COMMAND_SUB(count, "Returns the number of commands.", no_arguments, count_run);
+COMMAND_SUB(docs, "Returns documentation of commands and their arguments.", names_arguments,
+            command_docs_run);
+COMMAND_SUB(getkeys, "Extracts the keys from the arguments of a command.", getkeys_arguments,
+            getkeys_run);
+COMMAND_SUB(getkeysandflags,
+            "Extracts the keys from the arguments of a command, with how it accesses each.",
             getkeys_arguments, getkeysandflags_run);
-COMMAND_SUB(info, "Arity, flags, key positions and ACL categories.", names_arguments, info_run);
-COMMAND_SUB(list, "The names of commands and subcommands.", list_arguments, list_run);
+COMMAND_SUB(info, "Returns the arity, flags, key positions and ACL categories of commands.",
+            names_arguments, info_run);
+COMMAND_SUB(list, "Lists the names of commands and subcommands.", list_arguments, list_run);
 
 COMMAND_HELP("server", CMD_CONNECTION);
 
@@ -327,7 +331,7 @@ const struct command cmd_command = {
     .name = "command",
     .flags = CMD_CONNECTION | CMD_NODE,
     .group = "server",
-    .summary = "All commands; its subcommands tell more.",
+    .summary = "Returns information about all commands.",
     .arguments = &any_words_arguments,
     .run = command_all_run,
     .subcommands = command_subcommands,

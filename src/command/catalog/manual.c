@@ -11,29 +11,23 @@
 static const struct {
     const char *group, *title;
 } titles[] = {
-    {"kv", "Keys and values"},        {"transactions", "Transactions"},
-    {"string", "Plain keys: values"}, {"generic", "Plain keys: the keys"},
-    {"connection", "Connections"},    {"server", "Server"},
+    {"kv", "Tuples and values"},     {"transactions", "Transactions"}, {"string", "Strings"},
+    {"generic", "Keys of any type"}, {"connection", "Connections"},    {"server", "Server"},
     {"cluster", "Cluster"},
 };
 #define TITLE_COUNT (sizeof titles / sizeof titles[0])
 
 static const char introduction[] =
-    "# Commands\n"
-    "\n"
-    "Written by `make docs` from the table that dispatches them; `COMMAND DOCS` and `COMMAND\n"
-    "INFO` tell the same.\n"
-    "\n"
-    "Upper-case words are tokens, in any case; lower-case words are arguments. `[x]` may be\n"
-    "left out, `<A | B>` is one of them, `[A | B]` one of them or none, `x [x ...]` once or\n"
-    "more often, `[x ...]` any number of times. Options may come in any order, `FORMAT` and\n"
-    "`IDEM` always where they are shown. `FORMAT JSON` may be `FORMAT JSON BARE`\n"
-    "([formats](formats.md), [transactions](transactions.md)).\n"
-    "\n"
-    "Arity counts the words with the name; negative: at least so many.\n"
-    "\n"
-    "Examples are typed at the prompt of `redis-cli`, here `>`, in a database that is\n"
-    "empty; `...` stands for what is another each time.\n";
+    "# Commands\n\n`make docs` writes this page from the table of commands. `COMMAND DOCS` and "
+    "`COMMAND INFO`\nreturn the same information.\n\nWords in upper case are keywords, and may be "
+    "sent in any case. Words in lower case are\narguments. `[x]` is optional, `<A | B>` is one of "
+    "the alternatives, `[A | B]` at most one of\nthem, `x [x ...]` one or more, `[x ...]` any "
+    "number. Options may be given in any order;\n`FORMAT` and `IDEM` go where they are shown. "
+    "`FORMAT JSON` may be `FORMAT JSON BARE`\n([formats](formats.md), "
+    "[transactions](transactions.md)).\n\nThe arity counts the words of a command, including its "
+    "name. If it is negative, that is the\nleast number of words.\n\nThe examples run in "
+    "`redis-cli`, with the prompt `>`, in an empty database. `...` stands for\noutput that "
+    "varies.\n";
 
 static void write_upper(struct buf *out, const char *text)
 {
@@ -64,7 +58,7 @@ static void write_key_flags(struct buf *out, unsigned flags)
 static void write_key_words(struct buf *out, const struct key_spec *s)
 {
     if (s->place == KEYS_COUNTED) {
-        buf_printf(out, "as many words after word %d as it says", s->first);
+        buf_printf(out, "the words counted by word %d", s->first);
     } else if (s->first == s->last) {
         buf_printf(out, "word %d", s->first);
     } else {
@@ -87,7 +81,7 @@ static void write_keys(struct buf *out, const struct command *c, const struct sy
     for (size_t i = 0; i < count; i++) {
         buf_append_str(out, i > 0 ? ", " : " ");
         if (specs[i].place == KEYS_UNKNOWN) {
-            buf_append_str(out, "among its words");
+            buf_append_str(out, "among the arguments");
         } else if (specs[i].place == KEYS_KEYWORD) {
             buf_printf(out, "after %s", specs[i].keyword);
         } else {

@@ -29,7 +29,7 @@ static enum err publish(struct request *rq, bool is_shard)
     if (r != OK) return r;
     if (slice_has_prefix(a->channel, slice_str("kv:"))) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "channels that begin with kv: are the server's own");
+                         "channels that begin with kv: are reserved for the server");
     }
     r = publication_send(rq, is_shard, a->channel, a->message, &told);
     if (r == OK) resp_int(rq->w, (int64_t)told);
@@ -56,5 +56,6 @@ static enum err spublish_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-PUBLISH_COMMAND(publish, "Sends a message to a channel; how many received it.");
-PUBLISH_COMMAND(spublish, "Sends a message to a shard channel; how many received it.");
+PUBLISH_COMMAND(publish, "Publishes a message to a channel and returns the number of receivers.");
+PUBLISH_COMMAND(spublish, "Publishes a message to a shard channel and returns the number of "
+                          "receivers.");

@@ -53,7 +53,7 @@ static void reply_frame(struct request *rq, const struct kind *k, const char *wo
 enum err check_channel(struct request *rq, struct slice name)
 {
     if (name.len <= PUBSUB_NAME_BYTES_MAX) return OK;
-    return error_set(&rq->error, ERR_LIMIT, "the channel's name has %zu bytes; %d are allowed",
+    return error_set(&rq->error, ERR_LIMIT, "the channel's name has %zu bytes; the maximum is %d",
                      name.len, PUBSUB_NAME_BYTES_MAX);
 }
 
@@ -71,8 +71,7 @@ static const struct feature_channel *channel_owner(const struct kind *k, struct 
 static enum err check_names(struct request *rq, size_t count)
 {
     if (count <= NAMES_MAX) return OK;
-    return error_set(&rq->error, ERR_LIMIT,
-                     "%s of %zu names; %d are allowed in one command: use several",
+    return error_set(&rq->error, ERR_LIMIT, "%s of %zu names; the maximum for one command is %d",
                      rq->command->name, count, NAMES_MAX);
 }
 
@@ -106,8 +105,8 @@ static enum err parse_own(struct request *rq, const struct kind *k, struct slice
     if (owner != NULL) return owner->check(rq, name);
     if (is_pattern || !slice_has_prefix(name, slice_str("kv:"))) return OK;
     return error_set(&rq->error, ERR_SYNTAX,
-                     "unknown channel '%.*s': those that begin with kv: are the server's own, "
-                     "kv:watch:<key>, kv:prefix:<key> and kv:queue:<name>",
+                     "unknown channel '%.*s': names with kv: are reserved for the server, which "
+                     "has kv:watch:<key>, kv:prefix:<key> and kv:queue:<name>",
                      (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
 }
 
@@ -260,12 +259,12 @@ static enum err sunsubscribe_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-SUBSCRIBE_COMMAND(subscribe, "Listens to channels.");
-SUBSCRIBE_COMMAND(psubscribe, "Listens to all channels that match glob patterns.");
-SUBSCRIBE_COMMAND(ssubscribe, "Listens to shard channels.");
-SUBSCRIBE_COMMAND(unsubscribe, "Stops listening to channels, or to all of them.");
-SUBSCRIBE_COMMAND(punsubscribe, "Stops listening to patterns, or to all of them.");
-SUBSCRIBE_COMMAND(sunsubscribe, "Stops listening to shard channels, or to all of them.");
+SUBSCRIBE_COMMAND(subscribe, "Subscribes to channels.");
+SUBSCRIBE_COMMAND(psubscribe, "Subscribes to the channels that match glob patterns.");
+SUBSCRIBE_COMMAND(ssubscribe, "Subscribes to shard channels.");
+SUBSCRIBE_COMMAND(unsubscribe, "Unsubscribes from channels, or from all of them.");
+SUBSCRIBE_COMMAND(punsubscribe, "Unsubscribes from patterns, or from all of them.");
+SUBSCRIBE_COMMAND(sunsubscribe, "Unsubscribes from shard channels, or from all of them.");
 
 /* ---- changes of users ---- */
 
@@ -351,7 +350,7 @@ static enum err list(struct request *rq, enum pubsub_kind kind)
         buf_append(rq->w->out, names.data, names.len);
     }
     buf_fini(&names);
-    return is_whole ? OK : error_set(&rq->error, ERR_NOMEM, "no memory for the channels");
+    return is_whole ? OK : error_set(&rq->error, ERR_NOMEM, "out of memory for the channels");
 }
 
 ARGUMENTS(channel_numbers, struct many_words, "[channel [channel ...]]",
@@ -408,11 +407,11 @@ static enum err numpat_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-PUBSUB_SUB(channels, "Channels that have subscribers.", list_arguments);
-PUBSUB_SUB(numpat, "The number of patterns that have subscribers.", no_arguments);
-PUBSUB_SUB(numsub, "Channels and how many listen to them.", channel_numbers);
-PUBSUB_SUB(shardchannels, "Shard channels that have subscribers.", list_arguments);
-PUBSUB_SUB(shardnumsub, "Shard channels and how many listen to them.", shard_numbers);
+PUBSUB_SUB(channels, "Lists the channels that have subscribers.", list_arguments);
+PUBSUB_SUB(numpat, "Returns the number of patterns that have subscribers.", no_arguments);
+PUBSUB_SUB(numsub, "Returns the number of subscribers of channels.", channel_numbers);
+PUBSUB_SUB(shardchannels, "Lists the shard channels that have subscribers.", list_arguments);
+PUBSUB_SUB(shardnumsub, "Returns the number of subscribers of shard channels.", shard_numbers);
 COMMAND_HELP("pubsub", 0);
 
 static const struct command *const pubsub_subcommands[] = {
@@ -422,7 +421,7 @@ static const struct command *const pubsub_subcommands[] = {
 const struct command cmd_pubsub = {
     .name = "pubsub",
     .group = "pubsub",
-    .summary = "Commands about channels and who listens.",
+    .summary = "A container for commands about channels and subscribers.",
     .arguments = &container_arguments,
     .subcommands = pubsub_subcommands,
 };

@@ -31,7 +31,7 @@ static void watches_lost(struct env *env)
     for (struct client *c = env->clients.list.next; c != &env->clients.list;) {
         struct client *next = c->next;
         if (c->listening.watches != NULL) {
-            log_warning("client %s closed: more changes than can be sent to those who watch",
+            log_warning("client %s closed: more changes than can be sent to watching clients",
                         c->link->address);
             c->ops->close(c);
         }

@@ -105,7 +105,7 @@ static void cut_off_oldest(struct watch_group *g)
     struct watch_position *p = g->first->at;
     for (struct watch_channel *ch = g->stalled; p->stalled > 0;) {
         struct watch_channel *next = ch->group_next;
-        if (ch->position == p) cut_off(g, ch, "it does not read what it watches");
+        if (ch->position == p) cut_off(g, ch, "it does not read its watch notifications");
         ch = next;
     }
     watch_position_release(g, p);
@@ -263,7 +263,7 @@ static enum err tell_all(struct watch_group *g, int64_t until_us)
         while (p != NULL && p->first != NULL) {
             enum err r = tell_one(g, it, room);
             if (r == ERR_WAIT) return r;
-            if (r != OK) cut_off(g, p->first, "what it watches cannot be read");
+            if (r != OK) cut_off(g, p->first, "its watched keys cannot be read");
             if (++blocks % LOOK_EVERY == 0 && clock_mono_us() > until_us) {
                 watch_position_release(g, p);
                 return ERR_LIMIT;

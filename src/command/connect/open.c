@@ -38,8 +38,8 @@ static const struct command connect_open = {
     .name = "open",
     .flags = CMD_READ | CMD_NO_MULTI,
     .group = "connect",
-    .summary = "The id of the selected database, a token for it that is good for an hour, until "
-               "when.",
+    .summary = "Returns the id of the selected database, a token for it that is valid for an "
+               "hour, and when that ends.",
     .arguments = &no_arguments,
     .reply = "`[uuid, token, Unix time in milliseconds]`.",
     .run = connect_open_run,
@@ -54,7 +54,8 @@ static const struct command *const connect_subcommands[] = {
 const struct command kv_connect = {
     .name = "kv.connect",
     .group = "connect",
-    .summary = "What Deno asks of a database over KV Connect: its keys, values, limits and words.",
+    .summary = "A container for the operations of KV Connect, Deno's protocol, with its keys, "
+               "values and limits.",
     .arguments = &container_arguments,
     .brief = "<OPEN | READ [range ...] | WRITE [operation ...]>",
     .subcommands = connect_subcommands,

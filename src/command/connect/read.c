@@ -200,7 +200,7 @@ static enum err put_row(struct request *rq, struct reading *k, struct slice key,
     client_memory_grow(rq->env, k->rows_text.cap - before);
     k->rows++;
     if (k->rows_text.is_failed || k->data.is_failed) {
-        return error_set(&rq->error, ERR_NOMEM, "no memory for what is read");
+        return error_set(&rq->error, ERR_NOMEM, "out of memory for what is read");
     }
     if (k->text.len + k->rows_text.len > REPLY_BYTES_MAX) {
         return error_set(&rq->error, ERR_LIMIT,
@@ -252,7 +252,8 @@ static enum err walk_all(struct request *rq, struct reading *k)
         buf_clear(&k->rows_text, SIZE_MAX);
         k->rows = 0;
     }
-    return k->text.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for what is read") : OK;
+    return k->text.is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for what is read")
+                             : OK;
 }
 
 /* Single keys need no scan: all of them in one turn, or again. */
@@ -327,9 +328,9 @@ const struct command connect_read = {
     .name = "read",
     .flags = CMD_READ | CMD_FOLLOWER,
     .group = "connect",
-    .summary = "Ranges of keys as they are at one moment, in Deno's encodings.",
+    .summary = "Reads ranges of keys from one snapshot, in Deno's encodings.",
     .arguments = &read_arguments,
-    .reply = "For each range `[[key, data, encoding, versionstamp] ...]`; keys as their bytes; "
-             "encoding 1: V8, 2: u64, 3: bytes.",
+    .reply = "`[[key, data, encoding, versionstamp] ...]` for each range. Keys are bytes. The "
+             "encoding is 1 for V8, 2 for u64, 3 for bytes.",
     .run = connect_read_run,
 };

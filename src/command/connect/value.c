@@ -38,7 +38,7 @@ enum err connect_value(struct request *rq, struct slice encoding, struct slice d
     }
     buf_init(&out);
     enum err r = convert(encoding, data, &out, &rq->error);
-    if (r == OK && out.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (r == OK && out.is_failed) r = error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     if (r == OK) *value = arena_copy(rq->arena, buf_slice(&out));
     buf_fini(&out);
     return r;

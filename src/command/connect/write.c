@@ -362,11 +362,11 @@ const struct command connect_write = {
     .name = "write",
     .flags = CMD_WRITE,
     .group = "connect",
-    .summary = "A whole transaction with Deno's operations, limits and errors.",
+    .summary = "Runs a whole transaction with Deno's operations, limits and errors.",
     .arguments = &write_arguments,
     .brief = "[operation ...]",
     .reply =
-        "Tuples are the bytes of keys. The versionstamp; or the numbers of the checks that failed, "
-        "and then nothing happened.",
+        "The versionstamp, or the numbers of the checks that failed; then nothing was written. "
+        "Keys are bytes.",
     .run = connect_write_run,
 };

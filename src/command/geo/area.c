@@ -90,25 +90,32 @@ RADIUS_ARGUMENTS(georadiusbymember_ro_arguments, "member", "", MEMBER_ROW);
 /* ---- commands ---- */
 
 #define REPLY                                                                                      \
-    "The members, by distance if so; with `WITHDIST`, `WITHHASH`, `WITHCOORD` each as an array "   \
-    "of itself and of distance, score, `[longitude, latitude]`."
+    "The members, ordered by distance on request. With `WITHDIST`, `WITHHASH` or `WITHCOORD`, "    \
+    "each is an array of the member and its distance, score and `[longitude, latitude]`."
 
 GEO_COMMAND(geosearch, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "The members of a geo set in a circle or a box around a place or a member.",
+            "Returns the members of a geospatial index in a circle or box around a coordinate or "
+            "a member.",
             geosearch_arguments, REPLY, geo_search_run);
-GEO_COMMAND(
-    geosearchstore, CMD_WRITE, 0,
-    "Stores what GEOSEARCH tells at a key, in place of whatever is there, with distances as "
-    "scores if so.",
-    geosearchstore_arguments, "How many members are stored.", geo_search_or_store_run);
-GEO_COMMAND(georadius, CMD_WRITE, 0, "As GEOSEARCH FROMLONLAT BYRADIUS, or stores it.",
-            georadius_arguments, REPLY " With `STORE`, `STOREDIST` how many are stored.",
+GEO_COMMAND(geosearchstore, CMD_WRITE, 0,
+            "Stores the result of GEOSEARCH in a key and replaces its value. With STOREDIST the "
+            "distances are the scores.",
+            geosearchstore_arguments, "The number of members stored.", geo_search_or_store_run);
+GEO_COMMAND(georadius, CMD_WRITE, 0,
+            "Returns the members within a distance from a coordinate, or stores them. GEOSEARCH "
+            "replaces it.",
+            georadius_arguments,
+            REPLY " With `STORE` or `STOREDIST`, the number of members stored.",
             geo_search_or_store_run);
-GEO_COMMAND(georadius_ro, CMD_READ | CMD_FOLLOWER, 0, "As GEORADIUS, but it stores nothing.",
+GEO_COMMAND(georadius_ro, CMD_READ | CMD_FOLLOWER, 0,
+            "Returns the members within a distance from a coordinate. GEOSEARCH replaces it.",
             georadius_ro_arguments, REPLY, geo_search_run);
-GEO_COMMAND(georadiusbymember, CMD_WRITE, 0, "As GEOSEARCH FROMMEMBER BYRADIUS, or stores it.",
-            georadiusbymember_arguments, REPLY " With `STORE`, `STOREDIST` how many are stored.",
+GEO_COMMAND(georadiusbymember, CMD_WRITE, 0,
+            "Returns the members within a distance from a member, or stores them. GEOSEARCH "
+            "replaces it.",
+            georadiusbymember_arguments,
+            REPLY " With `STORE` or `STOREDIST`, the number of members stored.",
             geo_search_or_store_run);
 GEO_COMMAND(georadiusbymember_ro, CMD_READ | CMD_FOLLOWER, 0,
-            "As GEORADIUSBYMEMBER, but it stores nothing.", georadiusbymember_ro_arguments, REPLY,
-            geo_search_run);
+            "Returns the members within a distance from a member. GEOSEARCH replaces it.",
+            georadiusbymember_ro_arguments, REPLY, geo_search_run);

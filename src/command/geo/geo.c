@@ -109,8 +109,8 @@ static enum err geoadd_run(struct request *rq)
     return r;
 }
 GEO_COMMAND(geoadd, CMD_WRITE, KEY_RW | KEY_UPDATE,
-            "Adds members with places to a sorted set, or moves them.", geoadd_arguments,
-            "How many are new, with `CH` how many are new or have moved.", geoadd_run);
+            "Adds members with coordinates to a geospatial index, or moves them.", geoadd_arguments,
+            "The number of new members, with `CH` of new and moved ones.", geoadd_run);
 
 /* ---- GEOPOS, GEOHASH ---- */
 
@@ -136,8 +136,9 @@ static enum err geopos_run(struct request *rq)
     const struct key_members *a = rq->bound;
     return elements_tell_each(rq, COLLECTION_ZSET, a->key, &a->members, tell_point);
 }
-GEO_COMMAND(geopos, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Where members of a geo set are.",
-            members_arguments, "For each `[longitude, latitude]`, or nil.", geopos_run);
+GEO_COMMAND(geopos, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+            "Returns the longitude and latitude of members of a geospatial index.",
+            members_arguments, "`[longitude, latitude]` for each member, or nil.", geopos_run);
 
 static void tell_hash(struct resp_writer *w, const struct element *x)
 {
@@ -156,8 +157,8 @@ static enum err geohash_run(struct request *rq)
     return elements_tell_each(rq, COLLECTION_ZSET, a->key, &a->members, tell_hash);
 }
 GEO_COMMAND(geohash, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "Where members of a geo set are, as geohashes.", members_arguments,
-            "For each a text of 11 letters, or nil.", geohash_run);
+            "Returns members of a geospatial index as geohash strings.", members_arguments,
+            "A string of 11 characters for each member, or nil.", geohash_run);
 
 /* ---- GEODIST ---- */
 
@@ -193,5 +194,6 @@ static enum err geodist_run(struct request *rq)
     return OK;
 }
 GEO_COMMAND(geodist, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "How far two members of a geo set are from one another, in meters or in the unit.",
-            geodist_arguments, "The distance, or nil when one of them is not there.", geodist_run);
+            "Returns the distance between two members of a geospatial index, in meters or in the "
+            "given unit.",
+            geodist_arguments, "The distance, or nil if one of them does not exist.", geodist_run);

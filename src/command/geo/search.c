@@ -43,7 +43,7 @@ static enum err keep(struct finding *x, const struct element *e, double distance
     x->bytes += e->name.len;
     if (x->bytes > bytes_max) {
         return error_set(&x->rq->error, ERR_LIMIT,
-                         "members that are larger together than max-transaction-size (%llu)",
+                         "the members together exceed max-transaction-size (%llu)",
                          (unsigned long long)bytes_max);
     }
     a->items = arena_grow(arena, a->items, a->found, &x->cap, sizeof *a->items);

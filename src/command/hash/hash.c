@@ -62,8 +62,8 @@ static enum err hset_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hset, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-             "Sets fields of a hash, which is made if need be.", hset_arguments,
-             "How many of the fields are new.", hset_run);
+             "Sets fields of a hash, which is created if it does not exist.", hset_arguments,
+             "The number of new fields.", hset_run);
 
 static enum err hmset_run(struct request *rq)
 {
@@ -72,7 +72,7 @@ static enum err hmset_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hmset, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-             "Sets fields of a hash; HSET is its newer name.", hset_arguments, "OK.", hmset_run);
+             "Sets fields of a hash. HSET replaces it.", hset_arguments, "OK.", hmset_run);
 
 struct hsetnx {
     struct slice key;
@@ -105,7 +105,7 @@ static enum err hsetnx_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hsetnx, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
-             "Sets a field of a hash if it is not there.", hsetnx_arguments, "1, or 0.",
+             "Sets a field of a hash if the field does not exist.", hsetnx_arguments, "1, or 0.",
              hsetnx_run);
 
 /* ---- HDEL ---- */
@@ -137,8 +137,8 @@ static enum err hdel_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hdel, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
-             "Removes fields of a hash; the key goes with its last field.", key_fields_arguments,
-             "How many of them were there.", hdel_run);
+             "Deletes fields of a hash, and the hash with its last field.", key_fields_arguments,
+             "The number of elements removed.", hdel_run);
 
 /* ---- reading ---- */
 
@@ -157,7 +157,7 @@ static enum err hget_run(struct request *rq)
     return OK;
 }
 HASH_COMMAND(hget, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The value of a field of a hash.", key_field_arguments, "The value, or nil.",
+             "Returns the value of a field of a hash.", key_field_arguments, "The value, or nil.",
              hget_run);
 
 static void tell_found(struct resp_writer *w, const struct element *x)
@@ -175,8 +175,8 @@ static enum err hmget_run(struct request *rq)
     return elements_tell_each(rq, COLLECTION_HASH, a->key, &a->fields, tell_found);
 }
 HASH_COMMAND(hmget, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The values of several fields of a hash.", key_fields_arguments,
-             "For each field its value, or nil.", hmget_run);
+             "Returns the values of several fields of a hash.", key_fields_arguments,
+             "The value of each field, or nil.", hmget_run);
 
 static enum err hexists_run(struct request *rq)
 {
@@ -187,8 +187,8 @@ static enum err hexists_run(struct request *rq)
     if (r == OK) resp_int(rq->w, found);
     return r;
 }
-HASH_COMMAND(hexists, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "Whether a hash has a field.",
-             key_field_arguments, "1, or 0.", hexists_run);
+HASH_COMMAND(hexists, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
+             "Tests whether a hash has a field.", key_field_arguments, "1, or 0.", hexists_run);
 
 static enum err hstrlen_run(struct request *rq)
 {
@@ -200,8 +200,8 @@ static enum err hstrlen_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hstrlen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
-             "The number of bytes of a field's value.", key_field_arguments,
-             "The bytes; 0 when there is no such field.", hstrlen_run);
+             "Returns the length of the value of a field in bytes.", key_field_arguments,
+             "The length, 0 if the field does not exist.", hstrlen_run);
 
 static enum err hlen_run(struct request *rq)
 {
@@ -216,8 +216,9 @@ static enum err hlen_run(struct request *rq)
     if (r == OK) resp_int(rq->w, (int64_t)length);
     return r;
 }
-HASH_COMMAND(hlen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "How many fields a hash has.",
-             one_key_arguments, "The number; 0 when there is no such key.", hlen_run);
+HASH_COMMAND(hlen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
+             "Returns the number of fields of a hash.", one_key_arguments,
+             "The number, 0 if the key does not exist.", hlen_run);
 
 /* ---- all fields ---- */
 
@@ -259,19 +260,19 @@ static enum err hgetall_run(struct request *rq)
     return tell_all(rq, tell_pair, begin_map);
 }
 HASH_COMMAND(hgetall, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "All fields of a hash with their values.", one_key_arguments,
-             "Fields and values, one after the other; in RESP3 a map.", hgetall_run);
+             "Returns all fields and values of a hash.", one_key_arguments,
+             "Fields and values in turn; in RESP3 a map.", hgetall_run);
 
 static enum err hkeys_run(struct request *rq)
 {
     return tell_all(rq, tell_name, elements_begin_array);
 }
-HASH_COMMAND(hkeys, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "All fields of a hash.",
+HASH_COMMAND(hkeys, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Returns all fields of a hash.",
              one_key_arguments, "The fields.", hkeys_run);
 
 static enum err hvals_run(struct request *rq)
 {
     return tell_all(rq, tell_value, elements_begin_array);
 }
-HASH_COMMAND(hvals, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "All values of a hash.",
+HASH_COMMAND(hvals, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Returns all values of a hash.",
              one_key_arguments, "The values.", hvals_run);

@@ -93,8 +93,8 @@ static enum err hincrby_run(struct request *rq)
     return OK;
 }
 HASH_COMMAND(hincrby, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Adds to the integer that a field is; a field that is not there is 0.",
-             hincrby_arguments, "The sum.", hincrby_run);
+             "Increments the integer of a field. A missing field counts as 0.", hincrby_arguments,
+             "The sum.", hincrby_run);
 
 static enum err hincrbyfloat_change(struct request *rq, struct view *v, void *arg)
 {
@@ -109,5 +109,6 @@ static enum err hincrbyfloat_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hincrbyfloat, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Adds to the number that a field is, which may have a fraction.",
-             hincrbyfloat_arguments, "The sum, as text.", hincrbyfloat_run);
+             "Increments the number of a field, which may have a fraction. A missing field counts "
+             "as 0.",
+             hincrbyfloat_arguments, "The sum, as a string.", hincrbyfloat_run);

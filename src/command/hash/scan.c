@@ -22,7 +22,7 @@ static enum err hscan_run(struct request *rq)
     return elements_scan_run(rq, COLLECTION_HASH, a->names_only ? tell_field : tell_pair);
 }
 HASH_COMMAND(hscan, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "Some of the fields of a hash and a cursor for more; 0 = there are no more.",
+             "Iterates over the fields of a hash. Cursor 0 means that the iteration is complete.",
              hscan_arguments, "`[cursor, [field, value ...]]`; with `NOVALUES` without the values.",
              hscan_run);
 
@@ -46,7 +46,8 @@ static enum err hrandfield_run(struct request *rq)
 {
     return elements_pick_run(rq, COLLECTION_HASH, rq->bound, reply_fields);
 }
-HASH_COMMAND(hrandfield, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Random fields of a hash.",
-             hrandfield_arguments,
-             "A field, or nil; with `count` different ones, below 0 so many that may repeat.",
+HASH_COMMAND(hrandfield, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "Returns random fields of a hash.", hrandfield_arguments,
+             "A field, or nil. With `count`, an array of distinct fields; if it is negative, of "
+             "that many, which may repeat.",
              hrandfield_run);

@@ -90,8 +90,8 @@ static enum err hgetdel_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hgetdel, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Removes fields of a hash; the reply is what they were.", hgetdel_arguments,
-             "For each field its value, or nil.", hgetdel_run);
+             "Deletes fields of a hash and returns their values.", hgetdel_arguments,
+             "The value of each field, or nil.", hgetdel_run);
 
 static enum err hgetex_change(struct request *rq, struct view *v, void *arg)
 {
@@ -124,8 +124,8 @@ static enum err hgetex_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hgetex, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "The values of fields of a hash, which get another time to live, or none.",
-             hgetex_arguments, "For each field its value, or nil.", hgetex_run);
+             "Returns the values of fields of a hash and sets or removes their expiry.",
+             hgetex_arguments, "The value of each field, or nil.", hgetex_run);
 
 /* ---- HSETEX ---- */
 
@@ -199,5 +199,6 @@ static enum err hsetex_run(struct request *rq)
     return r;
 }
 HASH_COMMAND(hsetex, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-             "Sets fields of a hash, with a time to live, if none or all of them are there.",
-             hsetex_arguments, "1, or 0 when the condition does not hold.", hsetex_run);
+             "Sets fields of a hash with an expiry; with FXX only if all of them exist, with FNX "
+             "only if none does.",
+             hsetex_arguments, "1, or 0 if the condition is not met.", hsetex_run);

@@ -112,13 +112,13 @@ static enum err hexpire_run(struct request *rq)
 #define HEXPIRE_COMMAND(id, text)                                                                  \
     HASH_COMMAND(                                                                                  \
         id, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, text, id##_arguments,                       \
-        "For each field 1, 0 when the condition does not hold, 2 when the time has passed "        \
-        "and the field is gone, -2 when there is no such field.",                                  \
+        "For each field, 1, 0 if the condition is not met, 2 if the time is in the past and the "  \
+        "field was deleted, -2 if the field does not exist.",                                      \
         hexpire_run)
-HEXPIRE_COMMAND(hexpire, "Fields expire after so many seconds.");
-HEXPIRE_COMMAND(hpexpire, "Fields expire after so many milliseconds.");
-HEXPIRE_COMMAND(hexpireat, "Fields expire at a Unix time in seconds.");
-HEXPIRE_COMMAND(hpexpireat, "Fields expire at a Unix time in milliseconds.");
+HEXPIRE_COMMAND(hexpire, "Sets the expiry of fields in seconds from now.");
+HEXPIRE_COMMAND(hpexpire, "Sets the expiry of fields in milliseconds from now.");
+HEXPIRE_COMMAND(hexpireat, "Sets the expiry of fields to a Unix time in seconds.");
+HEXPIRE_COMMAND(hpexpireat, "Sets the expiry of fields to a Unix time in milliseconds.");
 
 /* ---- HTTL, HPTTL, HEXPIRETIME, HPEXPIRETIME ---- */
 
@@ -168,11 +168,11 @@ static enum err httl_run(struct request *rq)
 #define HTTL_COMMAND(id, text)                                                                     \
     HASH_COMMAND(                                                                                  \
         id, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, text, id##_arguments,         \
-        "For each field the time, -1 when it never expires, -2 when there is none.", httl_run)
-HTTL_COMMAND(httl, "In how many seconds fields expire.");
-HTTL_COMMAND(hpttl, "In how many milliseconds fields expire.");
-HTTL_COMMAND(hexpiretime, "The Unix time in seconds at which fields expire.");
-HTTL_COMMAND(hpexpiretime, "The Unix time in milliseconds at which fields expire.");
+        "For each field, the time, -1 if it has no expiry, -2 if it does not exist.", httl_run)
+HTTL_COMMAND(httl, "Returns the time to live of fields in seconds.");
+HTTL_COMMAND(hpttl, "Returns the time to live of fields in milliseconds.");
+HTTL_COMMAND(hexpiretime, "Returns the expiry of fields as a Unix time in seconds.");
+HTTL_COMMAND(hpexpiretime, "Returns the expiry of fields as a Unix time in milliseconds.");
 
 /* ---- HPERSIST ---- */
 
@@ -210,7 +210,6 @@ static enum err hpersist_run(struct request *rq)
     if (r == OK) reply_answers(rq, a->answers, a->fields.count);
     return r;
 }
-HASH_COMMAND(hpersist, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, "Fields expire no more.",
+HASH_COMMAND(hpersist, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, "Removes the expiry of fields.",
              hpersist_arguments,
-             "For each field 1, -1 when it never expires, -2 when there is no such field.",
-             hpersist_run);
+             "For each field, 1, -1 if it has no expiry, -2 if it does not exist.", hpersist_run);

@@ -24,7 +24,8 @@ static enum err check_explain(struct request *rq, void *bound)
     const struct explain *a = bound;
     if (a->where.data != NULL) return OK;
     return error_set(&rq->error, ERR_SYNTAX,
-                     "syntax error: KV.EXPLAIN needs WHERE: without a filter the range is walked");
+                     "syntax error: KV.EXPLAIN needs WHERE; without a filter, the whole range is "
+                     "read");
 }
 ARGUMENTS_WITH(explain_arguments, struct explain, "range [WHERE filter]",
                WITH(.check = check_explain, .hint = range_hint, .words_least = 2,
@@ -67,9 +68,9 @@ static void say_rows(struct request *rq, struct use *u, const struct index_choic
     u->has_rows = plan < choice->asked;
     u->rows = c->rows;
     if (!u->has_rows) {
-        say(rq, u, "not asked: another index leaves few entries");
+        say(rq, u, "not considered: another index leaves few entries");
     } else if (c->is_all) {
-        say(rq, u, "its rows say which entries can match");
+        say(rq, u, "its rows determine which entries can match");
     } else {
         say(rq, u, "more than %d rows", SELECTION_ROWS_MAX);
     }
@@ -90,22 +91,23 @@ static bool say_why_not(struct request *rq, struct use *u, const struct plan_que
     if (d->kind != INDEX_VALUE) return false;
     if (slice_cmp(high, q->start) <= 0 || slice_cmp(q->end, low) <= 0) return false;
     if (definition_is_of_hashes(d)) {
-        say(rq, u, "it is of hashes: for KV.FIND, not for the filter of a range");
+        say(rq, u, "it indexes hashes, for KV.FIND; it does not serve filters of ranges");
         return true;
     }
     switch (result) {
     case PLAN_COVERS_LESS:
         say(rq, u,
-            d->state == INDEX_READY ? "the range has keys that it does not cover"
-                                    : "it is not complete");
+            d->state == INDEX_READY ? "it does not cover all keys of the range"
+                                    : "it is still being filled");
         break;
     case PLAN_LACKS:
-        say(rq, u, "an entry without '%.*s' is not in it, and the filter may match one", len, name);
+        say(rq, u, "it does not contain entries without '%.*s', which the filter may match", len,
+            name);
         break;
     case PLAN_IS_WIDE:
-        say(rq, u, "the filter does not narrow its first path '%.*s'", len, name);
+        say(rq, u, "the filter does not restrict its first path '%.*s'", len, name);
         break;
-    case PLAN_SERVES: say(rq, u, "not asked: others narrow more"); break;
+    case PLAN_SERVES: say(rq, u, "not considered: others are more selective"); break;
     }
     return true;
 }
@@ -185,12 +187,11 @@ const struct command kv_explain = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .summary = "Which indexes narrow a filter over a range, and by how many rows.",
+    .summary = "Returns which indexes narrow a filter over a range, and to how many rows.",
     .arguments = &explain_arguments,
-    .reply = "by (index, or range: every entry is looked at), entries (how many an index leaves to "
-             "look at; nil: not known), indexes: of each that has keys of the range "
-             "`[name, rows, why]`, "
-             "rows nil when it cannot serve. A map, or a flat array in RESP2. It is about KV.LIST, "
-             "KV.COUNT and KV.DELRANGE.",
+    .reply = "A map, or a flat array in RESP2, that describes KV.LIST, KV.COUNT and KV.DELRANGE. "
+             "by: `index`, or `range`, which reads every entry. entries: how many entries remain "
+             "to be read with an index, nil if unknown. indexes: `[name, rows, why]` for each "
+             "index with keys in the range; rows is nil if the index cannot be used.",
     .run = kv_explain_run,
 };

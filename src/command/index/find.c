@@ -175,7 +175,7 @@ static enum err tell_batch(struct request *rq, struct find *k, const struct inde
         }
         if (k->work > TXN_WORK) {
             return error_set(&rq->error, ERR_LIMIT,
-                             "where: the filter passes over more bytes than one transaction may");
+                             "where: the filter reads more bytes than a transaction may");
         }
         if (entries != NULL) {
             enum err r = look_at(rq, k, x, k->at, &entries[k->at], &is_wanted);
@@ -234,7 +234,7 @@ static enum err kv_find_run(struct request *rq)
     if (r == OK) r = index_complete(rq, x);
     if (r != OK) return r;
     if (k != NULL && k->id != x->definition.id) {
-        return error_set(&rq->error, ERR_SYNTAX, "the index was dropped and created meanwhile");
+        return error_set(&rq->error, ERR_SYNTAX, "the index was dropped and created again");
     }
     if (k == NULL) {
         k = mem_new(sizeof *k);
@@ -252,11 +252,11 @@ const struct command kv_find = {
     .name = "kv.find",
     .flags = CMD_INDEX | CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .group = "kv",
-    .summary = "Entries by the values that an index holds, in the order of the index.",
+    .summary = "Returns entries by the values in an index, in its order.",
     .arguments = &find_arguments,
     .reply =
-        "`[cursor, [entry ...]]`, from one snapshot: the values are those of the index's first "
-        "paths; FROM (inclusive) and TO (not in the range) are of the next. Cursor 0: done. "
-        "`-INDEXING percent` while the index is being filled.",
+        "`[cursor, [entry ...]]`, from one snapshot. The values are those of the index's first "
+        "paths; FROM (inclusive) and TO (exclusive) bound the next path. Cursor 0 means that "
+        "there are no more. `-INDEXING percent` while the index is being filled.",
     .run = kv_find_run,
 };

@@ -32,7 +32,7 @@ enum err arg_index(struct request *rq, struct slice name, enum index_kind kind,
     if (r != OK) return r;
     *out = index_find(ix, rq->client->database, name);
     if (*out == NULL) {
-        return error_set(&rq->error, ERR_SYNTAX, "there is no index '%.*s'", shown,
+        return error_set(&rq->error, ERR_SYNTAX, "no such index '%.*s'", shown,
                          (const char *)name.data);
     }
     if ((*out)->definition.kind != kind) {
@@ -105,8 +105,8 @@ static enum err check_name(struct request *rq, struct slice name)
     }
     if (is_good) return OK;
     return error_set(&rq->error, ERR_SYNTAX,
-                     "invalid index name: 1 to %d bytes of UTF-8 without blanks and control "
-                     "characters",
+                     "invalid index name: must be 1 to %d bytes of UTF-8 without spaces and "
+                     "control characters",
                      INDEX_NAME_BYTES_MAX);
 }
 
@@ -119,7 +119,7 @@ static enum err take_paths(struct request *rq, struct create *a, const struct sl
         r = path_compile(path, rq->arena, &a->text.paths[i], &rq->error);
         for (size_t k = 0; k < i && r == OK; k++) {
             if (!slice_eq(d->paths[k], path)) continue;
-            r = error_set(&rq->error, ERR_SYNTAX, "path '%.*s' is given twice", (int)path.len,
+            r = error_set(&rq->error, ERR_SYNTAX, "duplicate path '%.*s'", (int)path.len,
                           (const char *)path.data);
         }
         d->paths[d->path_count++] = path;
@@ -133,7 +133,7 @@ static enum err check_options(struct request *rq, const struct create *a)
     bool is_text = a->texts.count > 0;
     if (is_text && a->values.count > 0) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "syntax error: an index is either ON values or for TEXT");
+                         "syntax error: an index needs either ON (values) or TEXT");
     }
     bool has_place = a->prefix.data != NULL || a->hashes.data != NULL;
     if (!has_place || (!is_text && a->values.count == 0)) {
@@ -143,13 +143,13 @@ static enum err check_options(struct request *rq, const struct create *a)
     }
     if (is_text && a->hashes.data != NULL && !rq->env->db->is_local) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "a text index of hashes is not possible with backend postgresql");
+                         "text indexes of hashes are not supported with backend postgresql");
     }
     if (is_text && a->is_unique) {
-        return error_set(&rq->error, ERR_SYNTAX, "syntax error: UNIQUE is for ON, not for TEXT");
+        return error_set(&rq->error, ERR_SYNTAX, "syntax error: UNIQUE needs ON, not TEXT");
     }
     if (!is_text && a->tokenizer.data != NULL) {
-        return error_set(&rq->error, ERR_SYNTAX, "syntax error: TOKENIZE is for TEXT, not for ON");
+        return error_set(&rq->error, ERR_SYNTAX, "syntax error: TOKENIZE needs TEXT, not ON");
     }
     return OK;
 }
@@ -161,15 +161,15 @@ static enum err check_hashes(struct request *rq, const struct create *a)
     if (a->hashes.data == NULL) return OK;
     enum err r = arg_pattern(rq, a->hashes);
     if (r == OK && utf8_valid_bytes(a->hashes) != a->hashes.len) {
-        r = error_set(&rq->error, ERR_SYNTAX, "HASHES: the pattern is not UTF-8");
+        r = error_set(&rq->error, ERR_SYNTAX, "HASHES: the pattern is not valid UTF-8");
     }
     const struct slices *paths = a->texts.count > 0 ? &a->texts : &a->values;
     for (size_t i = 0; i < paths->count && r == OK; i++) {
         struct slice path = paths->items[i];
         if (path_is_name(a->text.paths[i], &ignored)) continue;
         r = error_set(&rq->error, ERR_SYNTAX,
-                      "path '%.*s' is more than the name of a field, which is all that a hash has: "
-                      "a name with dots or brackets stands in quotes, such as \"home.city\"",
+                      "path '%.*s' is not the name of a field, which is all that a hash has; "
+                      "quote a name with dots or brackets, such as \"home.city\"",
                       (int)path.len, (const char *)path.data);
     }
     return r;
@@ -253,10 +253,9 @@ static enum err create_existing(struct request *rq, const struct definition *wan
         resp_int(rq->w, 0);
         return OK;
     }
-    return error_set(
-        &rq->error, ERR_SYNTAX,
-        "there is an index '%.*s' with another definition: KV.INDEX INFO %.*s shows it", len, name,
-        len, name);
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "index '%.*s' exists with another definition; KV.INDEX INFO %.*s shows it",
+                     len, name, len, name);
 }
 
 static enum err create_run(struct request *rq)
@@ -268,7 +267,7 @@ static enum err create_run(struct request *rq)
                                            a->definition.name);
     if (there != NULL && !may_read_index(rq, &there->definition)) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "this name is not free for an index here; take another");
+                         "this name is not available here; use another one");
     }
     if (a->may_exist && there != NULL) {
         return create_existing(rq, &a->definition, &there->definition);
@@ -309,13 +308,12 @@ static const struct command sub_create = {
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .summary =
-        "An index of the values, or of the text, at paths of the entries below a prefix, or of "
-        "the fields of hashes.",
+        "Creates an index of the values, or the text, at paths of the entries below a prefix, or "
+        "of the fields of hashes.",
     .arguments = &create_arguments,
-    .reply = "OK; with IF NOT EXISTS 0 when there is one that is equal, an error when one of the "
-             "name is another. What is there already is added in the background, if it is much; "
-             "INFO shows how far that is. `-DUPLICATE name key key` of a UNIQUE index that cannot "
-             "be.",
+    .reply = "OK. With IF NOT EXISTS, 0 if the same index exists, and an error if the name has "
+             "another definition. Many existing entries are added in the background; INFO shows "
+             "the progress. `-DUPLICATE name key key` if two entries violate UNIQUE.",
     .run = create_run,
     .own_words = create_own_words,
 };
@@ -341,9 +339,9 @@ static const struct command sub_drop = {
     .name = "drop",
     .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_AUDITED | CMD_FORMAT,
     .group = "kv",
-    .summary = "Ends an index; what it holds is removed in the background.",
+    .summary = "Drops an index. Its rows are removed in the background.",
     .arguments = &drop_arguments,
-    .reply = "1, or 0 when there is none of that name.",
+    .reply = "1, or 0 if there is no index of that name.",
     .run = drop_run,
 };
 
@@ -369,8 +367,7 @@ static const struct command sub_list = {
     .name = "list",
     .flags = CMD_INDEX | CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .group = "kv",
-    .summary =
-        "The names of the indexes in the selected database, of those that the user may read.",
+    .summary = "Lists the names of the indexes in the selected database that the user may read.",
     .arguments = &no_arguments,
     .reply = "Names, sorted.",
     .run = list_run,
@@ -445,12 +442,12 @@ static const struct command sub_info = {
     .name = "info",
     .flags = CMD_INDEX | CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
-    .summary = "The definition of an index and how far it is.",
+    .summary = "Returns the definition and the state of an index.",
     .arguments = &info_arguments,
     .reply =
-        "name, type (value or text), prefix, hashes (a pattern, nil: it is not of hashes), paths, "
-        "unique or tokenize, state (filling, ready, "
-        "failed), percent, error (nil unless it failed). A map, or a flat array in RESP2.",
+        "A map, or a flat array in RESP2: name, type (value or text), prefix, hashes (a pattern, "
+        "or nil if the index is not of hashes), paths, unique or tokenize, state (filling, ready, "
+        "failed), percent, error (nil unless it failed).",
     .run = info_run,
 };
 
@@ -463,7 +460,7 @@ static const struct command *const index_subcommands[] = {
 const struct command kv_index = {
     .name = "kv.index",
     .group = "kv",
-    .summary = "Commands about indexes.",
+    .summary = "A container for commands about indexes.",
     .arguments = &container_arguments,
     .brief = "<CREATE name | INFO name | DROP name | LIST>",
     .subcommands = index_subcommands,

@@ -128,7 +128,7 @@ static enum err check_marks(struct request *rq, void *bound)
     const struct search_words *a = bound;
     bool is_bad = (a->open.len > 0 && memchr(a->open.data, 0, a->open.len) != NULL) ||
                   (a->close.len > 0 && memchr(a->close.data, 0, a->close.len) != NULL);
-    return is_bad ? error_set(&rq->error, ERR_SYNTAX, "HIGHLIGHT: a mark holds a NUL byte") : OK;
+    return is_bad ? error_set(&rq->error, ERR_SYNTAX, "HIGHLIGHT: a mark contains a NUL byte") : OK;
 }
 
 ARGUMENTS_WITH(search_arguments, struct search_words,
@@ -241,13 +241,13 @@ const struct command kv_search = {
     .name = "kv.search",
     .flags = CMD_INDEX | CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
-    .summary = "Entries by the words in their text, best first.",
+    .summary = "Returns entries by the words in their text, best match first.",
     .arguments = &search_arguments,
     .reply =
-        "`[[key, value, versionstamp] ...]`, best first (BM25); with WITHSCORES, HIGHLIGHT or "
-        "SNIPPET each is `[key, value, versionstamp, score, {path: text}]`: a higher score is "
-        "better, the texts are of the paths where something was found. Sees every acknowledged "
-        "write. `-INDEXING percent` while the index is being filled.",
+        "`[[key, value, versionstamp] ...]`, best match first (BM25). With WITHSCORES, HIGHLIGHT "
+        "or SNIPPET each entry is `[key, value, versionstamp, score, {path: text}]`; a higher "
+        "score is a better match, and the texts are those of the paths that match. Includes every "
+        "acknowledged write. `-INDEXING percent` while the index is being filled.",
     .run = kv_search_run,
     .own_words = kv_search_own_words,
 };

@@ -43,12 +43,12 @@ static enum err read_name(struct reading *p)
     size_t from = p->at;
     while (p->at < p->text.len && strchr(".[", p->text.data[p->at]) == NULL) {
         if (strchr("*?()@]", p->text.data[p->at]) != NULL && p->text.data[p->at] != '\0') {
-            return bad(p, "only members (.name, [\"name\"]) and indexes ([0]) can be named,");
+            return bad(p, "only members (.name, [\"name\"]) and indexes ([0]) are supported,");
         }
         p->at++;
     }
     if (p->at == from) {
-        return bad(p, is_next(p, '.') ? "'..' may find several places; expected a name"
+        return bad(p, is_next(p, '.') ? "'..' may match several places; expected a name"
                                       : "expected a name");
     }
     return add(p, (struct json_step){.name = slice_of(p->text.data + from, p->at - from)});
@@ -64,7 +64,8 @@ static enum err read_quoted(struct reading *p)
         struct slice raw;
         bool has_escape = false;
         j.subject = "";
-        if (!json_string_scan(&j, &raw, &has_escape)) return bad(p, "a string that is not JSON");
+        if (!json_string_scan(&j, &raw, &has_escape))
+            return bad(p, "a string that is not valid JSON");
         json_string_unescape(raw, &name);
         p->at = (size_t)(j.at - data);
     } else {
@@ -242,7 +243,8 @@ static enum err enter(struct slice text, size_t *from, struct json_place *out, u
     if (text.data[*from] != '{') return OK;
     bool is_tag = json_is_tag(text, *from, &tag);
     if (tag.looked > JSON_LONG_TAG_BYTES && ++*long_tags > JSON_LONG_TAGS_MAX) {
-        return error_set(e, ERR_LIMIT, "more than %d long objects that begin as a tag on the way",
+        return error_set(e, ERR_LIMIT,
+                         "more than %d long objects that start like a tag on the path",
                          JSON_LONG_TAGS_MAX);
     }
     if (!is_tag) return OK;

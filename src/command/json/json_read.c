@@ -30,7 +30,7 @@ enum err json_read(struct request *rq, struct slice key, struct buf *text, bool 
     } else {
         value_to_bare_json(entry.value, text);
     }
-    return text->is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value") : OK;
+    return text->is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for a value") : OK;
 }
 
 static int shown(const struct json_path *path)
@@ -157,7 +157,7 @@ static enum err parse_get(struct request *rq, const struct slices *words, struct
             if (++i == words->count || option->data != NULL) {
                 return error_set(&rq->error, ERR_SYNTAX, "syntax error: %.*s %s", (int)word.len,
                                  (const char *)word.data,
-                                 option->data != NULL ? "is given twice" : "needs an argument");
+                                 option->data != NULL ? "is a duplicate" : "needs an argument");
             }
             *option = words->items[i];
         } else if (!slice_is_word(words->items[i], "NOESCAPE")) { /* what that asks for is so */
@@ -197,7 +197,7 @@ static enum err write_get(struct request *rq, const struct get *g, struct slice 
     if (fits) return OK;
     return error_set(
         &rq->error, ERR_LIMIT,
-        "the paths times the length of the value, or the reply, are more than %u bytes",
+        "the paths, multiplied by the length of the value, or the reply exceed %u bytes",
         JSON_WORK_BYTES_MAX);
 }
 
@@ -213,7 +213,7 @@ static enum err get_run(struct request *rq)
     enum err r = parse_get(rq, &a->words, &g);
     if (r == OK) r = json_read(rq, a->key, &text, &exists);
     if (r == OK && exists) r = write_get(rq, &g, buf_slice(&text), &out);
-    if (r == OK && out.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for a reply");
+    if (r == OK && out.is_failed) r = error_set(&rq->error, ERR_NOMEM, "out of memory for a reply");
     if (r == OK && exists) {
         resp_bulk(rq->w, buf_slice(&out));
     } else if (r == OK) {
@@ -224,7 +224,7 @@ static enum err get_run(struct request *rq)
     return r;
 }
 JSON_COMMAND(get, "get", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "A value, or what is at the paths in it, as typed JSON with bigints as literals.",
+             "Returns a value, or the parts at paths, as typed JSON with bigints as literals.",
              get_arguments, get_run);
 
 static enum err mget_one(struct request *rq, struct slice word, const struct json_path *path,
@@ -240,8 +240,7 @@ static enum err mget_one(struct request *rq, struct slice word, const struct jso
     if (r != OK && r != ERR_TYPE) return r;
     *work += exists ? text->len : 0;
     if (*work > JSON_WORK_BYTES_MAX) {
-        return error_set(&rq->error, ERR_LIMIT, "the values are more than %u bytes",
-                         JSON_WORK_BYTES_MAX);
+        return error_set(&rq->error, ERR_LIMIT, "the values exceed %u bytes", JSON_WORK_BYTES_MAX);
     }
     r = exists ? json_find(buf_slice(text), path, &place, &rq->error) : OK;
     if (r != OK) return r;
@@ -252,7 +251,7 @@ static enum err mget_one(struct request *rq, struct slice word, const struct jso
     const struct layout none = {.has_tags = view_is_tuples(rq->client)};
     buf_init(&out);
     (void)write_place(&none, buf_slice(text), &place, path->is_list, 0, &out);
-    r = out.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a reply") : OK;
+    r = out.is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for a reply") : OK;
     if (r == OK) resp_bulk(rq->w, buf_slice(&out));
     buf_fini(&out);
     return r;
@@ -281,7 +280,7 @@ static enum err mget_run(struct request *rq)
     return r;
 }
 JSON_COMMAND(mget, "mget", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "What is at the path in each of several values; nil where there is none.",
+             "Returns the part at a path of several values; nil where there is none.",
              mget_arguments, mget_run);
 
 /* ---- one thing about one place ---- */
@@ -354,8 +353,8 @@ static enum err type_run(struct request *rq)
 }
 JSON_COMMAND(
     type, "type", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-    "object, array, string, integer, number, boolean or null; of what JSON does not have the "
-    "name of its tag: date, bytes, map and others.",
+    "Returns object, array, string, integer, number, boolean or null. For a type that JSON lacks, "
+    "returns the name of its tag, such as date, bytes or map.",
     json_at_arguments, type_run);
 
 static bool tell_items(struct request *rq, struct slice text, const struct json_place *place)
@@ -371,7 +370,7 @@ static enum err arrlen_run(struct request *rq)
     return ask(rq, &q);
 }
 JSON_COMMAND(arrlen, "arrlen", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The number of items of an array.", json_at_arguments, arrlen_run);
+             "Returns the length of an array.", json_at_arguments, arrlen_run);
 
 static bool tell_members(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -387,7 +386,7 @@ static enum err objlen_run(struct request *rq)
     return ask(rq, &q);
 }
 JSON_COMMAND(objlen, "objlen", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The number of members of an object.", json_at_arguments, objlen_run);
+             "Returns the number of members of an object.", json_at_arguments, objlen_run);
 
 static bool tell_names(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -410,7 +409,7 @@ static enum err objkeys_run(struct request *rq)
     return ask(rq, &q);
 }
 JSON_COMMAND(objkeys, "objkeys", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The names of the members of an object.", json_at_arguments, objkeys_run);
+             "Returns the names of the members of an object.", json_at_arguments, objkeys_run);
 
 static bool tell_length(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -429,7 +428,7 @@ static enum err strlen_run(struct request *rq)
     return ask(rq, &q);
 }
 JSON_COMMAND(strlen, "strlen", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The number of bytes of a string.", json_at_arguments, strlen_run);
+             "Returns the length of a string in bytes.", json_at_arguments, strlen_run);
 
 /* ---- JSON.DEBUG ---- */
 
@@ -451,7 +450,7 @@ static const struct command sub_memory = {
     .flags = CMD_STRING | CMD_READ | CMD_FOLLOWER,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "json",
-    .summary = "How many bytes the text of a value, or of what is at the path in it, has.",
+    .summary = "Returns the length in bytes of the text of a value, or of the part at a path.",
     .arguments = &json_at_arguments,
     .run = memory_run,
 };
@@ -462,7 +461,7 @@ static const struct command *const debug_subcommands[] = {&sub_help, &sub_memory
 const struct command cmd_json_debug = {
     .name = "json.debug",
     .group = "json",
-    .summary = "How large a value is.",
+    .summary = "A container for commands about the size of values.",
     .arguments = &container_arguments,
     .subcommands = debug_subcommands,
 };

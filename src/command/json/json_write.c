@@ -44,7 +44,7 @@ static enum err stored(struct request *rq, struct slice json, struct slice *valu
     enum err r = value_from_json(json, NULL, rq->scratch, &rq->error);
     if (r != OK) return r;
     uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
-    if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     memcpy(copy, rq->scratch->data, rq->scratch->len);
     *value = slice_of(copy, rq->scratch->len);
     return OK;
@@ -66,7 +66,7 @@ static enum err edit_commit(struct request *rq, const struct edit *x, size_t fro
     buf_append(&whole, x->text.data, from);
     buf_append(&whole, by.data, by.len);
     buf_append(&whole, x->text.data + to, x->text.len - to);
-    enum err r = whole.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value")
+    enum err r = whole.is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for a value")
                                  : stored(rq, buf_slice(&whole), &value);
     buf_fini(&whole);
     return r == OK ? commit_value(rq, x, value) : r;
@@ -111,7 +111,7 @@ static enum err add_member(struct request *rq, const struct edit *x, struct slic
     buf_append_byte(&member, ':');
     buf_append(&member, json.data, json.len);
     if (wraps) buf_append_str(&member, "}}");
-    enum err r = member.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value")
+    enum err r = member.is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for a value")
                                   : edit_commit(rq, x, wraps ? from : end, wraps ? end + 1 : end,
                                                 buf_slice(&member));
     buf_fini(&member);
@@ -173,9 +173,9 @@ const struct command cmd_json_set = {
     .flags = CMD_STRING | CMD_WRITE,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "json",
-    .summary = "Sets a value, or what is at the path in it, to typed JSON. The expiry stays.",
+    .summary = "Sets a value, or the part at a path, to typed JSON. Keeps the expiry.",
     .arguments = &set_arguments,
-    .reply = "OK, or nil when the condition does not hold, or the path has no place: only its last "
+    .reply = "OK, or nil if the condition is not met or the path cannot be created: only its last "
              "step may be new, as a member of an object.",
     .run = set_run,
 };
@@ -204,7 +204,7 @@ static enum err delete_part(struct request *rq, const struct edit *x)
     buf_append(&object, x->text.data + open + 1, from - open - 1);
     buf_append(&object, x->text.data + to, end - to);
     buf_append_byte(&object, '}');
-    enum err r = object.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value")
+    enum err r = object.is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for a value")
                                   : edit_commit(rq, x, open, end, buf_slice(&object));
     buf_fini(&object);
     return r;
@@ -227,9 +227,12 @@ static enum err del_run(struct request *rq)
     return r;
 }
 JSON_COMMAND(del, "del", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Deletes a value, or what is at the path in it; 1 or 0.", json_at_arguments, del_run);
+             "Deletes a value, or the part at a path. Returns 1, or 0 if it does not exist.",
+             json_at_arguments, del_run);
 
-JSON_COMMAND(forget, "forget", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, "As JSON.DEL.",
+JSON_COMMAND(forget, "forget", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE,
+             "Deletes a value, or the part at a path; the same as JSON.DEL. Returns 1, or 0 if it "
+             "does not exist.",
              json_at_arguments, del_run);
 
 /* ---- JSON.ARRAPPEND ---- */
@@ -258,7 +261,8 @@ static enum err append_items(struct request *rq, const struct edit *x, const str
         buf_append(&items, item.data, item.len);
         r = stored(rq, item, &value); /* each must be one value by itself */
     }
-    if (r == OK && items.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (r == OK && items.is_failed)
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     if (r == OK) r = edit_commit(rq, x, end, end, buf_slice(&items));
     buf_fini(&items);
     *length = count + more->count;
@@ -312,7 +316,7 @@ static enum err arrappend_run(struct request *rq)
     return r;
 }
 JSON_COMMAND(arrappend, "arrappend", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Appends items to an array; the reply is its length.", arrappend_arguments,
+             "Appends elements to an array and returns its length.", arrappend_arguments,
              arrappend_run);
 
 /* ---- JSON.NUMINCRBY ---- */
@@ -355,7 +359,7 @@ static enum err operand_at(struct request *rq, struct slice text, const struct j
         return error_set(&rq->error, ERR_SYNTAX, "result is not a number or infinite");
     }
     if (!operand_read(digits, out)) {
-        return error_set(&rq->error, ERR_SYNTAX, "the number is too long to add to");
+        return error_set(&rq->error, ERR_SYNTAX, "the number is too long for an addition");
     }
     out->is_bigint = out->is_bigint || (out->number.is_integer && !is_safe_integer(&out->number));
     return OK;
@@ -463,5 +467,5 @@ static enum err numincrby_run(struct request *rq)
     return r;
 }
 JSON_COMMAND(numincrby, "numincrby", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Adds to a number or bigint, whole numbers exactly; the reply is the sum.",
+             "Adds to a number or bigint, exactly for integers, and returns the sum.",
              numincrby_arguments, numincrby_run);

@@ -54,8 +54,8 @@ static bool hint_condition(struct request *rq, struct slice word)
     const char *instead = check_instead_of(word);
     if (instead == NULL) return false;
     (void)error_set(&rq->error, ERR_SYNTAX,
-                    "syntax error: no %.*s in KV.ATOMIC; its condition is an operation of its "
-                    "own, CHECK key %s, and the whole transaction depends on it",
+                    "syntax error: no %.*s in KV.ATOMIC; a condition is an operation of its own, "
+                    "CHECK key %s, which applies to the whole transaction",
                     (int)word.len, (const char *)word.data, instead);
     return true;
 }
@@ -169,14 +169,14 @@ const struct command kv_atomic = {
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "kv",
     .summary =
-        "A whole transaction, or nil and no effect when a CHECK fails. An op is CHECK, SET, DEL, "
-        "SUM, MIN, MAX, APPEND, PREPEND, ENQUEUE or ACK, with its arguments.",
+        "Runs a whole transaction. If a CHECK fails, it returns nil and has no effect. An op is "
+        "CHECK, SET, DEL, SUM, MIN, MAX, APPEND, PREPEND, ENQUEUE or ACK, with its arguments.",
     .brief = "[IDEM id] [DETAILS] op [op ...] [FORMAT format]",
     .arguments = &atomic_arguments,
     .reply =
-        "The versionstamp; nil when a check fails. DETAILS: `[versionstamp, [result ...]]`, with "
-        "the key written for SET, the new value for SUM, MIN and MAX, the new length for APPEND "
-        "and PREPEND, the message's id for ENQUEUE, else nil; or `[nil, [[number of the failed "
-        "operation, versionstamp or nil] ...]]`.",
+        "The versionstamp, or nil if a check fails. With DETAILS, `[versionstamp, [result ...]]`: "
+        "the key for SET, the new value for SUM, MIN and MAX, the new length for APPEND and "
+        "PREPEND, the message's id for ENQUEUE, otherwise nil. If a check fails, `[nil, [[number "
+        "of the failed operation, versionstamp or nil] ...]]`.",
     .run = kv_atomic_run,
 };

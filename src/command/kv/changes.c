@@ -289,13 +289,13 @@ static enum err feed_error(struct request *rq, const struct feed *f)
     if (q->result != ERR_STALE) return error_set(&rq->error, q->result, "%s", q->error.text);
     stamp_format(q->oldest, stamp);
     return error_set(&rq->error, ERR_STALE,
-                     "%.*s is the oldest versionstamp to go on from: %s; read everything again",
+                     "%.*s is the oldest versionstamp to continue from: %s; read everything again",
                      STAMP_CHARS, stamp, q->error.text);
 }
 
 static enum err feed_reply(struct request *rq, const struct feed *f)
 {
-    if (f->entries.is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the page");
+    if (f->entries.is_failed) return error_set(&rq->error, ERR_NOMEM, "out of memory for the page");
     rq->env->stats.reads++;
     resp_array(rq->w, 2);
     reply_stamp(rq, f->request.after);
@@ -365,12 +365,13 @@ const struct command kv_changes = {
     .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .summary = "What was committed after a versionstamp, oldest first; 0 = from the beginning.",
+    .summary = "Returns what was committed after a versionstamp, oldest first; 0 is the beginning.",
     .arguments = &changes_arguments,
     .reply =
-        "`[next, [[key, value, versionstamp, expiry ms] ...]]`, whole commits; `next` is where to "
-        "go on. Deleted or expired: value nil; without an expiry nil; a flush: key nil. ELEMENTS: "
-        "what became of those of a collection, as a fifth item. -STALE "
-        "when what followed is no longer kept. See changes.md.",
+        "`[next, [[key, value, versionstamp, expiry ms] ...]]`, always whole commits. Continue "
+        "from `next`. The value is nil if the key was deleted or has expired, the expiry is nil "
+        "if there is none, and the key is nil after a flush. ELEMENTS adds the changed elements "
+        "of a collection as a fifth item. `-STALE` if the changes after the versionstamp are no "
+        "longer kept. See changes.md.",
     .run = kv_changes_run,
 };

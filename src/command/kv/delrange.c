@@ -281,7 +281,7 @@ static enum err where_turn(struct request *rq, struct delrange *d, struct txn *t
         gather_end(d);
         if (++d->restarts > RESTARTS_MAX) {
             return error_set(&rq->error, ERR_TRYAGAIN,
-                             "the range is written faster than it can be read");
+                             "the range is written faster than it can be deleted");
         }
         return where_turn(rq, d, t, is_last);
     }
@@ -349,15 +349,15 @@ static enum err kv_delrange_run(struct request *rq)
     enum err r = delrange_turn(rq, d, &is_last);
     if (r != OK && r != ERR_WAIT && d->removed > 0) {
         struct error inner = rq->error;
-        return error_set(&rq->error, r, "%s (after %llu entries were removed)", inner.text,
+        return error_set(&rq->error, r, "%s (after %llu entries were deleted)", inner.text,
                          (unsigned long long)d->removed);
     }
     if (r != OK) return r;
     if (!is_last && rq->overlay != NULL) {
         return error_set(
             &rq->error, ERR_LIMIT,
-            "the range does not fit into max-transaction-ops or -size; inside MULTI it "
-            "is removed in one transaction or not at all");
+            "the range exceeds max-transaction-ops or max-transaction-size; inside MULTI it is "
+            "deleted in one transaction or not at all");
     }
     if (!is_last) return client_yield(rq, NULL);
     resp_int(rq->w, (int64_t)d->removed);
@@ -369,8 +369,9 @@ const struct command kv_delrange = {
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
-    .summary = "Removes a range; one transaction up to the limits, several beyond them.",
+    .summary = "Deletes a range of keys, in one transaction up to the limits and in several "
+               "beyond them.",
     .arguments = &delrange_arguments,
-    .reply = "The number removed.",
+    .reply = "The number of entries removed.",
     .run = kv_delrange_run,
 };

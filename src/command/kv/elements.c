@@ -67,11 +67,11 @@ static enum err read_cursor(struct request *rq, struct slice text, struct elemen
     struct slice cursor = buf_slice(rq->scratch);
     is_good = is_good && cursor.len > CURSOR_HEAD_BYTES && memcmp(cursor.data, p->head, 9) == 0;
     if (!is_good) {
-        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor: it is none of this key");
+        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor: it does not belong to this key");
     }
     if (memcmp(cursor.data, p->head, CURSOR_HEAD_BYTES) != 0) {
         return error_set(&rq->error, ERR_STALE,
-                         "the collection has changed since the page with this cursor; begin again "
+                         "the collection has changed since the page with this cursor; start again "
                          "without CURSOR");
     }
     p->place = arena_copy(
@@ -300,7 +300,7 @@ static enum err tell_page(struct request *rq, struct view *v, const struct entry
     if (r == OK) r = elements_length(rq, &p.c, entry->version, &length);
     if (r == OK) r = read_page(rq, &p);
     if (r == OK && p.items.is_failed) {
-        r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory for the reply");
     }
     if (r == OK) reply_page(rq, &p, entry->version, length);
     buf_fini(&p.items);
@@ -331,18 +331,18 @@ const struct command kv_elements = {
     .group = "kv",
     .since = "0.2.0",
     .summary =
-        "A page of the elements of a hash, list, set, sorted set or stream; all pages are of "
-        "one state.",
+        "Returns a page of the elements of a hash, list, set, sorted set or stream. All pages are "
+        "of one state.",
     .arguments = &elements_arguments,
     .reply =
-        "`[versionstamp, type, length, expiry ms or nil, cursor, [element ...]]`, or nil when "
-        "there is no such key. An element is bytes, of a hash `[field, value, expiry ms or nil]`, "
-        "of a sorted set `[member, score]`, of a stream `[id, [field, value ...]]`. With `GROUPS` "
-        "a stream has more after its entries, as it is when the page is read: `[STATE, last id, "
-        "entries ever added, greatest deleted id]`, `[GROUP, name, last id, entries read or nil]`, "
-        "`[CONSUMER, group, name, seen ms, active ms or nil]`, `[PENDING, group, consumer, id, "
-        "delivered ms, deliveries]`. Cursor `0` = done. A page ends after `LIMIT` elements "
-        "(100) or about 1 MB. `-STALE` when the collection has changed since the page that gave "
-        "the cursor: begin again without one.",
+        "`[versionstamp, type, length, expiry ms or nil, cursor, [element ...]]`, or nil if the "
+        "key does not exist. An element is bytes, for a hash `[field, value, expiry ms or nil]`, "
+        "for a sorted set `[member, score]`, for a stream `[id, [field, value ...]]`. `GROUPS` "
+        "adds to the entries of a stream its state when the page is read: `[STATE, last id, "
+        "entries ever added, greatest deleted id]`, `[GROUP, name, last id, entries read or "
+        "nil]`, `[CONSUMER, group, name, seen ms, active ms or nil]`, `[PENDING, group, consumer, "
+        "id, delivered ms, deliveries]`. Cursor `0` means that there are no more. A page ends "
+        "after `LIMIT` elements (100) or about 1 MB. `-STALE` if the collection has changed since "
+        "the page with this cursor: start again without a cursor.",
     .run = kv_elements_run,
 };

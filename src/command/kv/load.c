@@ -83,11 +83,12 @@ static enum err entry_of(struct request *rq, const struct load_part *a, struct s
 {
     struct buf out;
     if (a->words.count % 2 != 0) {
-        return error_set(&rq->error, ERR_SYNTAX, "an entry has a value for each field");
+        return error_set(&rq->error, ERR_SYNTAX, "an entry must have a value for each field");
     }
     buf_init(&out);
     stream_fields_write(a->words.items, a->words.count, &out);
-    enum err r = out.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for an entry") : OK;
+    enum err r = out.is_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for an entry")
+                               : OK;
     if (r == OK) *fields = arena_copy(rq->arena, buf_slice(&out));
     buf_fini(&out);
     return r;
@@ -251,14 +252,14 @@ const struct command kv_load = {
     .flags = CMD_WRITE | CMD_ADMIN | CMD_DANGEROUS | CMD_AUDITED | CMD_FORMAT,
     .key_flags = KEY_OW | KEY_UPDATE,
     .group = "kv",
-    .summary = "Loads records of an export in one transaction, all or nothing: entries, "
-               "collections, messages with their ids, dead letters.",
+    .summary = "Loads records of an export in one transaction: entries, collections, messages "
+               "with their ids, dead letters.",
     .brief = "record [record ...] [FORMAT format]",
     .arguments = &load_arguments,
-    .reply = "`[versionstamp, loaded, left]`: an entry replaces one that is there, a message whose "
-             "id the queue has is left as it is. A collection replaces what the key holds; with "
-             "`MORE` it is added to the one there, after `count` elements that were loaded before: "
-             "what a list has from that place on is overwritten. An expiry of 0 is none. An error "
-             "names the record, from 0.",
+    .reply = "`[versionstamp, loaded, left]`. An entry replaces an existing one. A message whose "
+             "id is in the queue is left as it is. A collection replaces the value of the key, or "
+             "with `MORE` is added to it after the `count` elements that were loaded before; a "
+             "list is overwritten from that index on. An expiry of 0 means none. An error gives "
+             "the number of the record, from 0.",
     .run = kv_load_run,
 };

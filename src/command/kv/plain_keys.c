@@ -20,27 +20,37 @@
     }
 #define READS (CMD_READ | CMD_FAST | CMD_FOLLOWER)
 
-KEYS_COMMAND(del, "del", CMD_WRITE, 0, "Deletes plain keys.", del_arguments, kv_del_run);
-KEYS_COMMAND(unlink, "unlink", CMD_WRITE | CMD_FAST, 0, "As DEL.", del_arguments, kv_del_run);
+KEYS_COMMAND(del, "del", CMD_WRITE, 0, "Deletes keys and returns how many there were.",
+             del_arguments, kv_del_run);
+KEYS_COMMAND(unlink, "unlink", CMD_WRITE | CMD_FAST, 0,
+             "Deletes keys and returns how many there were; the same as DEL.", del_arguments,
+             kv_del_run);
 KEYS_COMMAND(ttl, "ttl", READS, KEY_RO | KEY_ACCESS,
-             "Seconds until a plain key expires; -1 never, -2 absent.", one_key_arguments,
-             kv_ttl_run);
+             "Returns the time to live of a key in seconds, -1 if it has none, -2 if it does not "
+             "exist.",
+             one_key_arguments, kv_ttl_run);
 KEYS_COMMAND(pttl, "pttl", READS, KEY_RO | KEY_ACCESS,
-             "Milliseconds until a plain key expires; -1 never, -2 absent.", one_key_arguments,
-             kv_pttl_run);
+             "Returns the time to live of a key in milliseconds, -1 if it has none, -2 if it does "
+             "not exist.",
+             one_key_arguments, kv_pttl_run);
 KEYS_COMMAND(expire, "expire", CMD_WRITE | CMD_FAST, 0,
-             "Lets a plain key expire in so many seconds; 1 or 0.", expire_arguments,
-             kv_expire_run);
+             "Sets the expiry of a key in seconds from now. Returns 1, or 0 if the key does not "
+             "exist or the condition is not met.",
+             expire_arguments, kv_expire_run);
 KEYS_COMMAND(pexpire, "pexpire", CMD_WRITE | CMD_FAST, 0,
-             "Lets a plain key expire in so many milliseconds; 1 or 0.", pexpire_arguments,
-             kv_pexpire_run);
+             "Sets the expiry of a key in milliseconds from now. Returns 1, or 0 if the key does "
+             "not exist or the condition is not met.",
+             pexpire_arguments, kv_pexpire_run);
 KEYS_COMMAND(expireat, "expireat", CMD_WRITE | CMD_FAST, 0,
-             "Lets a plain key expire at a Unix time; 1 or 0.", expireat_arguments, kv_expire_run);
+             "Sets the expiry of a key to a Unix time in seconds. Returns 1, or 0 if the key does "
+             "not exist or the condition is not met.",
+             expireat_arguments, kv_expire_run);
 KEYS_COMMAND(pexpireat, "pexpireat", CMD_WRITE | CMD_FAST, 0,
-             "Lets a plain key expire at a Unix time in milliseconds; 1 or 0.", pexpireat_arguments,
-             kv_pexpire_run);
+             "Sets the expiry of a key to a Unix time in milliseconds. Returns 1, or 0 if the key "
+             "does not exist or the condition is not met.",
+             pexpireat_arguments, kv_pexpire_run);
 KEYS_COMMAND(persist, "persist", CMD_WRITE | CMD_FAST, 0,
-             "Takes the expiry off a plain key; 1 when it had one, else 0.", persist_arguments,
+             "Removes the expiry of a key. Returns 1, or 0 if it had none.", persist_arguments,
              kv_persist_run);
 
 static enum err read_plain(struct request *rq, struct entry *entry)
@@ -60,11 +70,12 @@ static enum err exists_run(struct request *rq)
     if (r == OK) resp_int(rq->w, (int64_t)found);
     return r;
 }
-KEYS_COMMAND(exists, "exists", READS, KEY_RO, "How many of these plain keys are there.",
+KEYS_COMMAND(exists, "exists", READS, KEY_RO, "Returns how many of the keys exist.",
              many_keys_arguments, exists_run);
 
 /* Nothing is kept of when a key was used, so there is nothing to do but to count. */
-KEYS_COMMAND(touch, "touch", READS, KEY_RO, "As EXISTS.", many_keys_arguments, exists_run);
+KEYS_COMMAND(touch, "touch", READS, KEY_RO, "Returns how many of the keys exist.",
+             many_keys_arguments, exists_run);
 
 static enum err expiretime(struct request *rq, int64_t unit_ms)
 {
@@ -87,15 +98,17 @@ static enum err expiretime_run(struct request *rq)
     return expiretime(rq, 1000);
 }
 KEYS_COMMAND(expiretime, "expiretime", READS, KEY_RO | KEY_ACCESS,
-             "The Unix time at which a plain key expires; -1 never, -2 absent.", one_key_arguments,
-             expiretime_run);
+             "Returns the expiry of a key as a Unix time in seconds, -1 if it has none, -2 if it "
+             "does not exist.",
+             one_key_arguments, expiretime_run);
 
 static enum err pexpiretime_run(struct request *rq)
 {
     return expiretime(rq, 1);
 }
 KEYS_COMMAND(pexpiretime, "pexpiretime", READS, KEY_RO | KEY_ACCESS,
-             "The Unix time in ms at which a plain key expires; -1 never, -2 absent.",
+             "Returns the expiry of a key as a Unix time in milliseconds, -1 if it has none, -2 "
+             "if it does not exist.",
              one_key_arguments, pexpiretime_run);
 
 static enum err type_run(struct request *rq)
@@ -107,5 +120,5 @@ static enum err type_run(struct request *rq)
     return OK;
 }
 KEYS_COMMAND(type, "type", READS, KEY_RO,
-             "string for bytes, else the kind of value; none when absent.", one_key_arguments,
-             type_run);
+             "Returns the type of a value: string for bytes, none if the key does not exist.",
+             one_key_arguments, type_run);

@@ -68,13 +68,13 @@ static enum err check_history(struct request *rq, const struct expected *x)
     if (x->is_none || x->is_foreign || !db_is_discarded(rq->env->db, x->version, &fork)) return OK;
     stamp_format(fork, stamp);
     return error_set(&rq->error, ERR_STALE,
-                     "%.*s is the newest versionstamp of before a restore: the one given is of a "
-                     "history that it undid; read everything again",
+                     "%.*s was the newest versionstamp before a restore; the given one belongs to "
+                     "a history that the restore has undone. Read everything again",
                      STAMP_CHARS, stamp);
 }
 
 static const char poll_usage[] =
-    "it is: KV.POLL [BLOCK ms] KEYS n key ... versionstamp|NONE ..., first all keys";
+    "usage: KV.POLL [BLOCK ms] KEYS n key ... versionstamp|NONE ..., all keys first";
 
 struct stamps {
     struct expected *items;
@@ -177,11 +177,12 @@ const struct command kv_poll = {
     .name = "kv.poll",
     .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_FORMAT,
     .group = "kv",
-    .summary = "Entries whose versionstamp is another than the one given, or waits for one.",
+    .summary = "Returns the entries whose versionstamp is not the given one. With BLOCK it waits "
+               "for one.",
     .arguments = &poll_arguments,
     .reply =
-        "array of entries, an absent one as [key, nil, nil]; nil when there is none by the end "
-        "of BLOCK",
+        "An array of entries, with `[key, nil, nil]` for a key that does not exist; nil if BLOCK "
+        "times out.",
     .key_flags = KEY_RO | KEY_ACCESS,
     .run = kv_poll_run,
 };

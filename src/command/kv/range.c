@@ -146,13 +146,14 @@ const struct command kv_list = {
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .summary =
-        "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
+        "Returns a page of entries in key order: [cursor, entries]. Cursor 0 means that there are "
+        "no more.",
     .arguments = &list_arguments,
     .reply =
         "`[cursor, [entry ...]]`, from one snapshot. An entry is `[key, value, versionstamp]`, "
         "with KEYSONLY the key, with WITHEXPIRY `[key, value, versionstamp, expiry ms or nil]`. "
-        "START is in the range, END is not, with REVERSE too. Cursor 0: "
-        "done.",
+        "START is inclusive and END exclusive, with REVERSE too. Cursor 0 means that there are no "
+        "more.",
     .run = kv_list_run,
 };
 
@@ -201,7 +202,7 @@ const struct command kv_count = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RO,
     .group = "kv",
-    .summary = "The number of live entries in a range, or of those that match a filter.",
+    .summary = "Counts the live entries of a range, or those that match a filter.",
     .arguments = &count_arguments,
     .reply = "The number.",
     .run = kv_count_run,

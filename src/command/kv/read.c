@@ -65,10 +65,11 @@ const struct command kv_get = {
     .name = "kv.get",
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
     .group = "kv",
-    .summary = "The value of a key, with its versionstamp and expiry if asked for.",
+    .summary = "Returns the value of a key, on request with its versionstamp and expiry.",
     .arguments = &get_arguments,
-    .reply = "The value, or nil; `WITHVERSION`: `[value, versionstamp]`, or nil; `WITHEXPIRY`: "
-             "`[value, versionstamp, expiry ms]`, Unix time or nil when it never expires, or nil.",
+    .reply = "The value, or nil if the key does not exist. With `WITHVERSION`, `[value, "
+             "versionstamp]`. With `WITHEXPIRY`, `[value, versionstamp, expiry ms]`; the expiry "
+             "is a Unix time, or nil if there is none.",
     .run = kv_get_run,
 };
 
@@ -86,9 +87,9 @@ const struct command kv_mget = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .summary = "Values and versionstamps of several keys, from one snapshot.",
+    .summary = "Returns the values and versionstamps of several keys, from one snapshot.",
     .arguments = &many_keys_arguments,
-    .reply = "An array of `[value, versionstamp]` or nil, in the order asked, from one snapshot.",
+    .reply = "An array with `[value, versionstamp]` or nil for each key, from one snapshot.",
     .run = kv_mget_run,
 };
 
@@ -107,9 +108,9 @@ const struct command kv_exists = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .key_flags = KEY_RO,
     .group = "kv",
-    .summary = "How many of the keys are there.",
+    .summary = "Returns how many of the keys exist.",
     .arguments = &many_keys_arguments,
-    .reply = "The number of live keys, from one snapshot; one that is named twice counts twice.",
+    .reply = "The number of live keys, from one snapshot. A key that is given twice counts twice.",
     .run = kv_exists_run,
 };
 
@@ -142,9 +143,9 @@ const struct command kv_ttl = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .summary = "Seconds until a key expires; -1 never, -2 absent.",
+    .summary = "Returns the time to live of a key in seconds.",
     .arguments = &one_key_arguments,
-    .reply = "Seconds, rounded; -1: no expiry; -2: absent.",
+    .reply = "Seconds, rounded, -1 if the key has no expiry, -2 if it does not exist.",
     .run = kv_ttl_run,
 };
 
@@ -158,8 +159,8 @@ const struct command kv_pttl = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
-    .summary = "Milliseconds until a key expires; -1 never, -2 absent.",
+    .summary = "Returns the time to live of a key in milliseconds.",
     .arguments = &one_key_arguments,
-    .reply = "Milliseconds; -1: no expiry; -2: absent.",
+    .reply = "Milliseconds, -1 if the key has no expiry, -2 if it does not exist.",
     .run = kv_pttl_run,
 };

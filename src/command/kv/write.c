@@ -52,10 +52,11 @@ const struct command kv_set = {
     .name = "kv.set",
     .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "kv",
-    .summary = "Sets a key; the reply is the versionstamp, nil when the condition does not hold.",
+    .summary = "Sets a key to a value and returns the versionstamp, or nil if the condition is "
+               "not met.",
     .arguments = &set_arguments,
-    .reply = "The versionstamp; nil when the condition does not hold. Without an expiry option the "
-             "key no longer expires.",
+    .reply = "The versionstamp, or nil if the condition is not met. Without an option for it, an "
+             "existing expiry is removed.",
     .run = kv_set_run,
 };
 
@@ -89,7 +90,7 @@ const struct command kv_del = {
     .name = "kv.del",
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "kv",
-    .summary = "Deletes keys in one transaction; the reply is how many were there.",
+    .summary = "Deletes keys in one transaction and returns how many there were.",
     .arguments = &del_arguments,
     .reply = "The number of live keys removed.",
     .run = kv_del_run,
@@ -184,16 +185,17 @@ EXPIRE_ARGUMENTS(pexpireat, "unix-time-milliseconds", TTL_AT);
         .group = "kv",                                                                             \
         .summary = text,                                                                           \
         .arguments = &word##_arguments,                                                            \
-        .reply = "1, or 0 when the key is absent or the condition does not hold.",                 \
+        .reply = "1, or 0 if the key does not exist or the condition is not met.",                 \
         .run = function,                                                                           \
     }
 
-EXPIRE_COMMAND(expire, "kv.expire", "Lets a key expire in so many seconds; 1 or 0.", kv_expire_run);
-EXPIRE_COMMAND(pexpire, "kv.pexpire", "Lets a key expire in so many milliseconds; 1 or 0.",
+EXPIRE_COMMAND(expire, "kv.expire", "Sets the expiry of a key in seconds from now.", kv_expire_run);
+EXPIRE_COMMAND(pexpire, "kv.pexpire", "Sets the expiry of a key in milliseconds from now.",
                kv_pexpire_run);
-EXPIRE_COMMAND(expireat, "kv.expireat", "Lets a key expire at a Unix time; 1 or 0.", kv_expire_run);
+EXPIRE_COMMAND(expireat, "kv.expireat", "Sets the expiry of a key to a Unix time in seconds.",
+               kv_expire_run);
 EXPIRE_COMMAND(pexpireat, "kv.pexpireat",
-               "Lets a key expire at a Unix time in milliseconds; 1 or 0.", kv_pexpire_run);
+               "Sets the expiry of a key to a Unix time in milliseconds.", kv_pexpire_run);
 
 SHARED_ARGUMENTS(persist_arguments, struct op, "key", ARG_FIXED(struct op, kind, OP_EXPIRE),
                  ARG_FIXED(struct op, ttl, TTL_NONE),
@@ -212,9 +214,9 @@ const struct command kv_persist = {
     .name = "kv.persist",
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "kv",
-    .summary = "Takes the expiry off a key; 1 when it had one, else 0.",
+    .summary = "Removes the expiry of a key.",
     .arguments = &persist_arguments,
-    .reply = "1, or 0 when the key is absent or has no expiry.",
+    .reply = "1, or 0 if the key does not exist or has no expiry.",
     .run = kv_persist_run,
 };
 
@@ -244,16 +246,17 @@ static enum err arith_run(struct request *rq)
     }
 
 #define ARITH_REPLY                                                                                \
-    "`[new value, versionstamp]`. The value is a string in the format, as of KV.GET (`\"5\"` in "  \
-    "JSON), no integer of the protocol: it may be larger than clients can hold."
+    "`[new value, versionstamp]`. The value is a string in the format, as with KV.GET (`\"5\"` "   \
+    "in JSON), because it may exceed the integers of the protocol."
 #define SUM_REPLY                                                                                  \
-    ARITH_REPLY " `-OVERFLOW` when the type has no such number, `-RANGE` when it would leave RANGE."
+    ARITH_REPLY " `-OVERFLOW` if the type cannot represent the sum, `-RANGE` if it is outside "    \
+                "RANGE."
 COMPUTE_COMMAND(sum, "kv.sum", arith_run,
-                "Adds to a number, bigint or u64; the reply is the new value and versionstamp.",
+                "Adds to a number, bigint or u64 and returns the new value and versionstamp.",
                 SUM_REPLY);
-COMPUTE_COMMAND(min, "kv.min", arith_run, "Lowers a number to the operand if that is less.",
+COMPUTE_COMMAND(min, "kv.min", arith_run, "Sets a number to the operand if the operand is less.",
                 ARITH_REPLY);
-COMPUTE_COMMAND(max, "kv.max", arith_run, "Raises a number to the operand if that is greater.",
+COMPUTE_COMMAND(max, "kv.max", arith_run, "Sets a number to the operand if the operand is greater.",
                 ARITH_REPLY);
 
 /* ---- KV.APPEND, KV.PREPEND ---- */
@@ -272,7 +275,8 @@ static enum err join_run(struct request *rq)
 
 #define JOIN_REPLY "`[new length, versionstamp]`."
 COMPUTE_COMMAND(append, "kv.append", join_run,
-                "Adds elements at the end of an array; the reply is its length and versionstamp.",
+                "Appends elements to an array and returns its length and versionstamp.",
                 JOIN_REPLY);
-COMPUTE_COMMAND(prepend, "kv.prepend", join_run, "Adds elements at the start of an array.",
+COMPUTE_COMMAND(prepend, "kv.prepend", join_run,
+                "Prepends elements to an array and returns its length and versionstamp.",
                 JOIN_REPLY);

@@ -48,15 +48,17 @@ static enum err push_run(struct request *rq)
     return r;
 }
 LIST_COMMAND(lpush, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
-             "Puts elements at the head of a list, which is made if need be.", lpush_arguments,
+             "Prepends elements to a list, which is created if it does not exist.", lpush_arguments,
              "The length of the list.", push_run);
 LIST_COMMAND(rpush, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
-             "Puts elements at the tail of a list, which is made if need be.", rpush_arguments,
+             "Appends elements to a list, which is created if it does not exist.", rpush_arguments,
              "The length of the list.", push_run);
-LIST_COMMAND(lpushx, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT, "As LPUSH, if there is a list.",
-             lpushx_arguments, "The length of the list; 0 when there is none.", push_run);
-LIST_COMMAND(rpushx, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT, "As RPUSH, if there is a list.",
-             rpushx_arguments, "The length of the list; 0 when there is none.", push_run);
+LIST_COMMAND(lpushx, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
+             "Prepends elements to a list only if the list exists.", lpushx_arguments,
+             "The length of the list, 0 if it does not exist.", push_run);
+LIST_COMMAND(rpushx, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
+             "Appends elements to a list only if the list exists.", rpushx_arguments,
+             "The length of the list, 0 if it does not exist.", push_run);
 
 /* ---- LPOP, RPOP, LMPOP ---- */
 
@@ -119,16 +121,18 @@ static enum err lpop_run(struct request *rq)
     return pop(rq, LIST_LEFT);
 }
 LIST_COMMAND(lpop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the first element off a list, or the first ones.", lpop_arguments,
-             "The element, or nil; with `count` an array of at most so many.", lpop_run);
+             "Removes and returns the first elements of a list.", lpop_arguments,
+             "The element, or nil. With `count`, an array of at most that many elements.",
+             lpop_run);
 
 static enum err rpop_run(struct request *rq)
 {
     return pop(rq, LIST_RIGHT);
 }
 LIST_COMMAND(rpop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the last element off a list, or the last ones.", rpop_arguments,
-             "The element, or nil; with `count` an array of at most so many.", rpop_run);
+             "Removes and returns the last elements of a list.", rpop_arguments,
+             "The element, or nil. With `count`, an array of at most that many elements.",
+             rpop_run);
 
 /* ---- LMOVE, RPOPLPUSH ---- */
 
@@ -190,8 +194,9 @@ static enum err lmove_run(struct request *rq)
     return OK;
 }
 LIST_COMMAND(lmove, CMD_WRITE, 0,
-             "Moves an element from an end of a list to an end of another, or of the same.",
-             lmove_arguments, "The element, or nil when the source is empty.", lmove_run);
+             "Moves an element from one end of a list to an end of another list, or of the same "
+             "one.",
+             lmove_arguments, "The element, or nil if the source is empty.", lmove_run);
 LIST_COMMAND(rpoplpush, CMD_WRITE, 0,
-             "Moves the last element of a list to the head of another; LMOVE is its newer name.",
-             rpoplpush_arguments, "The element, or nil when the source is empty.", lmove_run);
+             "Moves the last element of a list to the head of another. LMOVE replaces it.",
+             rpoplpush_arguments, "The element, or nil if the source is empty.", lmove_run);

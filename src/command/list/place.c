@@ -32,8 +32,8 @@ static enum err llen_run(struct request *rq)
     if (r == OK) resp_int(rq->w, (int64_t)c.head.count);
     return r;
 }
-LIST_COMMAND(llen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "The length of a list.",
-             one_key_arguments, "The length; 0 when there is no such key.", llen_run);
+LIST_COMMAND(llen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "Returns the length of a list.",
+             one_key_arguments, "The length, 0 if the key does not exist.", llen_run);
 
 struct lindex {
     struct slice key;
@@ -62,8 +62,8 @@ static enum err lindex_run(struct request *rq)
     return r;
 }
 LIST_COMMAND(lindex, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The element at a place of a list; below 0 from the end.", lindex_arguments,
-             "The element, or nil.", lindex_run);
+             "Returns the element at an index of a list. Negative indexes count from the end.",
+             lindex_arguments, "The element, or nil.", lindex_run);
 
 struct lrange {
     struct slice key;
@@ -99,7 +99,8 @@ static enum err lrange_run(struct request *rq)
     return elements_tell(rq, &t);
 }
 LIST_COMMAND(lrange, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The elements from one place of a list to another; below 0 from the end.",
+             "Returns the elements of a list from one index to another. Negative indexes count "
+             "from the end.",
              lrange_arguments, "The elements.", lrange_run);
 
 /* ---- LSET ---- */
@@ -132,8 +133,8 @@ static enum err lset_run(struct request *rq)
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
-LIST_COMMAND(lset, CMD_WRITE, KEY_RW | KEY_UPDATE, "Sets the element at a place of a list.",
-             lset_arguments, "OK; an error when there is no such place.", lset_run);
+LIST_COMMAND(lset, CMD_WRITE, KEY_RW | KEY_UPDATE, "Sets the element at an index of a list.",
+             lset_arguments, "OK, or an error if the index is out of range.", lset_run);
 
 /* ---- LTRIM ---- */
 
@@ -157,8 +158,8 @@ static enum err ltrim_run(struct request *rq)
     return r;
 }
 LIST_COMMAND(ltrim, CMD_WRITE, KEY_RW | KEY_DELETE,
-             "Removes all of a list but the elements from one place to another.", lrange_arguments,
-             "OK.", ltrim_run);
+             "Trims a list to the elements from one index to another.", lrange_arguments, "OK.",
+             ltrim_run);
 
 /* ---- LREM, LINSERT ---- */
 
@@ -192,9 +193,9 @@ static enum err lrem_run(struct request *rq)
     return r;
 }
 LIST_COMMAND(lrem, CMD_WRITE, KEY_RW | KEY_DELETE,
-             "Removes the first `count` elements of a list that are equal to one, the last ones "
-             "when it is below 0, all when it is 0.",
-             lrem_arguments, "How many were removed.", lrem_run);
+             "Removes elements equal to a value: the first `count`, the last ones if it is "
+             "negative, all if it is 0.",
+             lrem_arguments, "The number of elements removed.", lrem_run);
 
 struct linsert {
     struct slice key, pivot, value;
@@ -227,9 +228,10 @@ static enum err linsert_run(struct request *rq)
     return r;
 }
 LIST_COMMAND(linsert, CMD_WRITE, KEY_RW | KEY_INSERT,
-             "Puts an element before or after the first one that is equal to `pivot`.",
+             "Inserts an element before or after the first element equal to `pivot`.",
              linsert_arguments,
-             "The length of the list; -1 without such an element, 0 without a key.", linsert_run);
+             "The length of the list, -1 if there is no such element, 0 if the key does not exist.",
+             linsert_run);
 
 /* ---- LPOS ---- */
 
@@ -297,8 +299,9 @@ static enum err lpos_run(struct request *rq)
     return elements_tell(rq, &t);
 }
 LIST_COMMAND(lpos, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The place of an element in a list; with `COUNT` those of several, of all if it is 0.",
+             "Returns the index of an element in a list. With `COUNT` it returns several, or all "
+             "if the count is 0.",
              lpos_arguments,
-             "The place, or nil; with `COUNT` an array. `RANK` passes over earlier ones, or begins "
-             "at the tail when it is below 0; `MAXLEN` bounds how many are looked at.",
+             "The index, or nil. With `COUNT`, an array. `RANK` skips earlier matches, and "
+             "searches from the tail if negative. `MAXLEN` limits how many elements are compared.",
              lpos_run);

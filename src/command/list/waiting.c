@@ -65,7 +65,7 @@ static enum err lmpop_run(struct request *rq)
     return r;
 }
 LIST_COMMAND(lmpop, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes elements off the first of several lists that has any.", lmpop_arguments,
+             "Removes and returns elements of the first list that is not empty.", lmpop_arguments,
              "`[key, [element ...]]`, or nil.", lmpop_run);
 
 static enum err blmpop_run(struct request *rq)
@@ -75,7 +75,8 @@ static enum err blmpop_run(struct request *rq)
 }
 LIST_COMMAND(
     blmpop, CMD_WRITE | CMD_BLOCKING, KEY_RW | KEY_ACCESS | KEY_DELETE,
-    "As LMPOP; waits for an element when all are empty, `timeout` seconds or for ever (0).",
+    "Removes and returns elements as LMPOP does. Waits for one, up to `timeout` seconds or "
+    "without a limit (0), if all lists are empty.",
     blmpop_arguments, "`[key, [element ...]]`, or nil.", blmpop_run);
 
 /* ---- BLPOP, BRPOP ---- */
@@ -119,8 +120,8 @@ static enum err blpop_run(struct request *rq)
     return pop_or_wait(rq, LIST_LEFT);
 }
 LIST_COMMAND(blpop, CMD_WRITE | CMD_BLOCKING, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the first element off the first of several lists that has any; waits for one "
-             "`timeout` seconds, or for ever (0).",
+             "Removes and returns the first element of the first list that is not empty. Waits "
+             "for one, up to `timeout` seconds or without a limit (0), if all are empty.",
              blpop_arguments, "`[key, element]`, or nil.", blpop_run);
 
 static enum err brpop_run(struct request *rq)
@@ -128,8 +129,9 @@ static enum err brpop_run(struct request *rq)
     return pop_or_wait(rq, LIST_RIGHT);
 }
 LIST_COMMAND(brpop, CMD_WRITE | CMD_BLOCKING, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "As BLPOP, of the last element.", blpop_arguments, "`[key, element]`, or nil.",
-             brpop_run);
+             "Removes and returns the last element of the first list that is not empty; otherwise "
+             "as BLPOP.",
+             blpop_arguments, "`[key, element]`, or nil.", brpop_run);
 
 /* ---- BLMOVE, BRPOPLPUSH ---- */
 
@@ -175,9 +177,10 @@ static enum err blmove_run(struct request *rq)
     return lines_run(rq, &x);
 }
 LIST_COMMAND(blmove, CMD_WRITE | CMD_BLOCKING, 0,
-             "As LMOVE; waits for an element when the source is empty, `timeout` seconds or for "
-             "ever (0).",
+             "Moves an element as LMOVE does. Waits for one, up to `timeout` seconds or without a "
+             "limit (0), if the source is empty.",
              blmove_arguments, "The element, or nil.", blmove_run);
 LIST_COMMAND(brpoplpush, CMD_WRITE | CMD_BLOCKING, 0,
-             "As RPOPLPUSH; waits for an element; BLMOVE is its newer name.", brpoplpush_arguments,
-             "The element, or nil.", blmove_run);
+             "Moves an element as RPOPLPUSH does and waits for one if the source is empty. BLMOVE "
+             "replaces it.",
+             brpoplpush_arguments, "The element, or nil.", blmove_run);

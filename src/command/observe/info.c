@@ -224,7 +224,7 @@ const struct command cmd_info = {
     .flags = CMD_DANGEROUS | CMD_FOLLOWER,
     .is_own = true,
     .group = "server",
-    .summary = "Figures about the server, by section.",
+    .summary = "Returns information and statistics about the server, by section.",
     .arguments = &info_arguments,
     .run = info_run,
 };

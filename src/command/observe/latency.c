@@ -176,8 +176,8 @@ static void describe(struct series *s, const char *name, struct buf *out)
     for (size_t i = 0; i < s->count; i++) deviations += fabs((double)sample_at(s, i)->ms - mean);
     int64_t span_s = sample_at(s, s->count - 1)->time_s - sample_at(s, 0)->time_s;
     buf_printf(out,
-               "%s: %zu latency spikes in %lld seconds, %.0f ms on average (mean deviation %.0f "
-               "ms), worst of these %llu ms, worst of all %llu ms.\n",
+               "%s: %zu latency spikes in %lld seconds, average %.0f ms (mean deviation %.0f ms), "
+               "worst of these %llu ms, worst ever %llu ms.\n",
                name, s->count, (long long)span_s, mean, deviations / (double)s->count,
                (unsigned long long)worst, (unsigned long long)s->ms_max);
 }
@@ -185,16 +185,17 @@ static void describe(struct series *s, const char *name, struct buf *out)
 static void advise(const struct series *all, struct buf *out)
 {
     if (all[LATENCY_COMMAND].count > 0) {
-        buf_append_str(out, "Commands that are not marked fast took long: SLOWLOG GET names them. "
-                            "Ask for smaller pages and transactions.\n");
+        buf_append_str(out, "Commands without the flag `fast` were slow; SLOWLOG GET lists them. "
+                            "Request smaller pages and transactions.\n");
     }
     if (all[LATENCY_FAST_COMMAND].count > 0) {
-        buf_append_str(out, "Even fast commands took long: values are large, or the machine is "
-                            "busy or swaps.\n");
+        buf_append_str(out, "Even commands with the flag `fast` were slow: values are large, or "
+                            "the machine is overloaded or swapping.\n");
     }
     if (all[LATENCY_LOOP_TURN].count > 0) {
-        buf_append_str(out, "Whole turns of the loop took long: no client was answered meanwhile. "
-                            "If no single command did, there were many of them at a time.\n");
+        buf_append_str(out, "Whole turns of the event loop were slow, so that no client was "
+                            "served meanwhile. If no single command was, there were many of them "
+                            "at a time.\n");
     }
 }
 
@@ -211,10 +212,10 @@ static enum err doctor_run(struct request *rq)
     }
     advise(all, out);
     if (rq->env->settings.latency_threshold_ms == 0) {
-        buf_append_str(out, "The latency monitor is off: CONFIG SET latency-monitor-threshold "
-                            "<milliseconds> switches it on.\n");
+        buf_append_str(out, "The latency monitor is off. CONFIG SET latency-monitor-threshold "
+                            "<milliseconds> turns it on.\n");
     } else if (is_empty) {
-        buf_printf(out, "Nothing took %llu ms or longer since the start or the last reset.\n",
+        buf_printf(out, "No event took %llu ms or longer since the start or the last reset.\n",
                    (unsigned long long)rq->env->settings.latency_threshold_ms);
     }
     resp_text(rq->w, buf_slice(out));
@@ -337,13 +338,14 @@ static enum err histogram_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-LATENCY_SUB(doctor, 0, "What the latency monitor saw, in words.", no_arguments);
-LATENCY_SUB(graph, 0, "The samples of an event as a drawing.", event_arguments);
-LATENCY_SUB(histogram, 0, "How often commands took how many microseconds, cumulative.",
+LATENCY_SUB(doctor, 0, "Returns a report of the latency monitor in prose.", no_arguments);
+LATENCY_SUB(graph, 0, "Returns the samples of an event as an ASCII graph.", event_arguments);
+LATENCY_SUB(histogram, 0,
+            "Returns cumulative histograms of the latency of commands, in microseconds.",
             histogram_arguments);
-LATENCY_SUB(history, 0, "The samples of an event: time and milliseconds.", event_arguments);
-LATENCY_SUB(latest, 0, "The newest and the worst sample of every event.", no_arguments);
-LATENCY_SUB(reset, CMD_NO_MULTI, "Forgets the samples of some or all events.", reset_arguments);
+LATENCY_SUB(history, 0, "Returns the samples of an event: time and milliseconds.", event_arguments);
+LATENCY_SUB(latest, 0, "Returns the newest and the worst sample of each event.", no_arguments);
+LATENCY_SUB(reset, CMD_NO_MULTI, "Resets the samples of some or all events.", reset_arguments);
 COMMAND_HELP("server", 0);
 
 static const struct command *const latency_subcommands[] = {
@@ -353,7 +355,7 @@ static const struct command *const latency_subcommands[] = {
 const struct command cmd_latency = {
     .name = "latency",
     .group = "server",
-    .summary = "What took long, and how long commands take.",
+    .summary = "A container for commands about latency.",
     .arguments = &container_arguments,
     .subcommands = latency_subcommands,
 };

@@ -172,23 +172,23 @@ static enum err doctor_run(struct request *rq)
     memory_measure(rq->env, &f);
     if (f.fragmentation > 1.5 && f.resident - f.used > 256u << 20) {
         buf_printf(out,
-                   "%.1f times as much memory is resident as is allocated: much was freed and not "
-                   "given back. MEMORY PURGE gives back what it can.\n",
+                   "The resident memory is %.1f times the allocated memory: much memory was freed "
+                   "but not returned. MEMORY PURGE returns what it can.\n",
                    f.fragmentation);
     }
     if (f.peak > f.used + f.used / 2 && f.peak > 256u << 20) {
-        buf_append_str(out, "Once there was half as much again in use: a peak of load, or large "
-                            "values.\n");
+        buf_append_str(out, "The peak was at least half as much again as the current use: a peak "
+                            "of load, or large values.\n");
     }
     if (f.clients > 256u << 20) {
-        buf_append_str(out, "Connections hold much: CLIENT LIST shows whose output (omem) or input "
-                            "(qbuf) it is.\n");
+        buf_append_str(out, "Connections use much memory: CLIENT LIST shows the output (omem) and "
+                            "input (qbuf) of each.\n");
     }
     if (f.resident > f.system / 4 * 3) {
-        buf_append_str(out, "Three quarters of the machine's memory are used: lower cache-size, "
+        buf_append_str(out, "Three quarters of the machine's memory are in use: lower cache-size, "
                             "memtable-size or store-cache-size.\n");
     }
-    if (out->len == 0) buf_append_str(out, "Nothing is wrong with the memory.\n");
+    if (out->len == 0) buf_append_str(out, "No memory problem was found.\n");
     resp_text(rq->w, buf_slice(out));
     return OK;
 }
@@ -220,11 +220,13 @@ static enum err malloc_stats_run(struct request *rq)
         .run = id##_run,                                                                           \
     }
 
-MEMORY_SUB(doctor, "doctor", 0, "What is unusual about the memory, in words.", no_arguments);
-MEMORY_SUB(malloc_stats, "malloc-stats", 0, "What the allocator reports.", no_arguments);
-MEMORY_SUB(purge, "purge", CMD_NO_MULTI, "Gives free memory back to the system.", no_arguments);
-MEMORY_SUB(stats, "stats", 0, "Where the memory is.", no_arguments);
-MEMORY_SUB(usage, "usage", CMD_READ, "Bytes of a key, its value and what keeping it costs, about.",
+MEMORY_SUB(doctor, "doctor", 0, "Returns a report about memory problems in prose.", no_arguments);
+MEMORY_SUB(malloc_stats, "malloc-stats", 0, "Returns the statistics of the allocator.",
+           no_arguments);
+MEMORY_SUB(purge, "purge", CMD_NO_MULTI, "Returns free memory to the operating system.",
+           no_arguments);
+MEMORY_SUB(stats, "stats", 0, "Returns what the memory is used for.", no_arguments);
+MEMORY_SUB(usage, "usage", CMD_READ, "Estimates the memory of a key and its value in bytes.",
            usage_arguments);
 COMMAND_HELP("server", 0);
 
@@ -235,7 +237,7 @@ static const struct command *const memory_subcommands[] = {
 const struct command cmd_memory = {
     .name = "memory",
     .group = "server",
-    .summary = "Commands about memory.",
+    .summary = "A container for commands about memory.",
     .arguments = &container_arguments,
     .subcommands = memory_subcommands,
 };

@@ -138,7 +138,7 @@ const struct command cmd_monitor = {
     .name = "monitor",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_ALL_KEYS,
     .group = "server",
-    .summary = "Shows every command of every client as it is run, until RESET or QUIT.",
+    .summary = "Streams every command of every client as it runs, until RESET or QUIT.",
     .arguments = &no_arguments,
     .run = monitor_run,
 };

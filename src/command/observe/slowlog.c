@@ -175,9 +175,11 @@ static enum err reset_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-SLOWLOG_SUB(get, 0, "The newest entries, 10 unless a count is given; -1 is all.", get_arguments);
-SLOWLOG_SUB(len, 0, "The number of entries.", no_arguments);
-SLOWLOG_SUB(reset, CMD_NO_MULTI, "Forgets all entries.", no_arguments);
+SLOWLOG_SUB(get, 0,
+            "Returns the newest entries of the slow log, 10 unless a count is given; -1 means all.",
+            get_arguments);
+SLOWLOG_SUB(len, 0, "Returns the number of entries in the slow log.", no_arguments);
+SLOWLOG_SUB(reset, CMD_NO_MULTI, "Clears the slow log.", no_arguments);
 COMMAND_HELP("server", 0);
 
 static const struct command *const slowlog_subcommands[] = {&sub_get, &sub_help, &sub_len,
@@ -186,7 +188,7 @@ static const struct command *const slowlog_subcommands[] = {&sub_get, &sub_help,
 const struct command cmd_slowlog = {
     .name = "slowlog",
     .group = "server",
-    .summary = "The commands that took long.",
+    .summary = "A container for commands about the slow log.",
     .arguments = &container_arguments,
     .subcommands = slowlog_subcommands,
 };

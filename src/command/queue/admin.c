@@ -32,7 +32,7 @@ static enum err tell_damage(struct request *rq, const struct error *first, uint6
     char text[ERROR_TEXT_BYTES];
     memcpy(text, first->text, sizeof text);
     return error_set(&rq->error, ERR_CORRUPT,
-                     "%s: dead letters that cannot be read stay: %llu; done: %llu", text,
+                     "%s: %llu dead letters cannot be read and stay; done: %llu", text,
                      (unsigned long long)damaged, (unsigned long long)done);
 }
 
@@ -57,8 +57,8 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
     if (r != OK) return r;
     if (x.is_more && rq->overlay != NULL) {
         return error_set(&rq->error, ERR_LIMIT,
-                         "more messages than max-transaction-ops (%zu); with IDEM and inside MULTI "
-                         "it is one transaction or nothing",
+                         "more messages than max-transaction-ops (%zu); with IDEM and inside "
+                         "MULTI, the command is one transaction",
                          max);
     }
     *total = x.done + (d != NULL ? d->done : 0);
@@ -114,9 +114,9 @@ static const struct command sub_peek = {
     .name = "peek",
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
-    .summary = "The next messages, delayed ones too, without taking them.",
+    .summary = "Returns the next messages, delayed ones included, without leasing them.",
     .arguments = &peek_arguments,
-    .reply = "`[[id, value, attempts so far, due at ms] ...]`, what is due first comes first.",
+    .reply = "`[[id, value, attempts so far, due at ms] ...]`, in the order in which they are due.",
     .run = peek_run,
 };
 
@@ -134,9 +134,9 @@ static const struct command sub_purge = {
     .name = "purge",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Removes all messages of a queue, leased ones too; dead letters stay.",
+    .summary = "Removes all messages of a queue, leased ones included. Dead letters stay.",
     .arguments = &write_queue_arguments,
-    .reply = "The number removed.",
+    .reply = "The number of entries removed.",
     .run = purge_run,
 };
 
@@ -161,9 +161,9 @@ static const struct command sub_receipt = {
     .name = "receipt",
     .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
-    .summary = "The receipt of the delivery of a message that is under way, by the message's id.",
+    .summary = "Returns the receipt of the current delivery of a message, given its id.",
     .arguments = &write_message_arguments,
-    .reply = "The receipt, for KV.ACK, KV.NACK and KV.EXTEND; nil when the message is not leased.",
+    .reply = "The receipt, for KV.ACK, KV.NACK and KV.EXTEND, or nil if the message is not leased.",
     .run = receipt_run,
 };
 
@@ -177,7 +177,7 @@ static const struct command *const queue_subcommands[] = {
 const struct command kv_queue = {
     .name = "kv.queue",
     .group = "queue",
-    .summary = "Commands about queues.",
+    .summary = "A container for commands about queues.",
     .arguments = &container_arguments,
     .brief = "<LIST | TOP | PREFETCH n | HOLD y | <STATS | PEEK | PURGE | EXPORT | RECEIPT> q>",
     .subcommands = queue_subcommands,

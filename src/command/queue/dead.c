@@ -130,10 +130,11 @@ static const struct command sub_list = {
     .name = "list",
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
-    .summary = "The dead letters of a queue, newest first.",
+    .summary = "Lists the dead letters of a queue, newest first.",
     .arguments = &dead_list_arguments,
-    .reply = "`[cursor, [[id, value, attempts, error, failed at ms] ...]]`; cursor `0` = done. "
-             "WHERE: of the next COUNT those that match, which may be none, with a cursor.",
+    .reply = "`[cursor, [[id, value, attempts, error, failed at ms] ...]]`. Cursor `0` means that "
+             "there are no more. With WHERE, those of the next COUNT that match; a page may be "
+             "empty and still have a cursor.",
     .run = dead_list_run,
 };
 
@@ -158,7 +159,7 @@ static const struct command sub_get = {
     .name = "get",
     .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
-    .summary = "One dead letter.",
+    .summary = "Returns one dead letter.",
     .arguments = &read_message_arguments,
     .reply = "`[id, value, attempts, error, failed at ms]`, or nil.",
     .run = dead_get_run,
@@ -216,9 +217,9 @@ static const struct command sub_requeue = {
     .name = "requeue",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Lets dead letters begin anew, with the options they were enqueued with.",
+    .summary = "Enqueues dead letters again, with their original options.",
     .arguments = &requeue_arguments,
-    .reply = "How many.",
+    .reply = "The number.",
     .run = dead_requeue_run,
 };
 
@@ -231,9 +232,9 @@ static const struct command sub_del = {
     .name = "del",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Removes dead letters.",
+    .summary = "Deletes dead letters.",
     .arguments = &dead_del_arguments,
-    .reply = "How many.",
+    .reply = "The number.",
     .run = dead_del_run,
 };
 
@@ -247,9 +248,9 @@ static const struct command sub_purge = {
     .name = "purge",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Removes all dead letters of a queue.",
+    .summary = "Deletes all dead letters of a queue.",
     .arguments = &write_queue_arguments,
-    .reply = "How many.",
+    .reply = "The number.",
     .run = dead_purge_run,
 };
 
@@ -262,7 +263,7 @@ static const struct command *const dead_subcommands[] = {
 const struct command kv_dlq = {
     .name = "kv.dlq",
     .group = "queue",
-    .summary = "Commands about dead letters.",
+    .summary = "A container for commands about dead letters.",
     .arguments = &container_arguments,
     .brief = "<LIST queue | GET queue id | REQUEUE queue id | DEL queue id | PURGE queue>",
     .subcommands = dead_subcommands,

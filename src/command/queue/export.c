@@ -73,10 +73,12 @@ const struct command queue_export = {
     .name = "export",
     .flags = CMD_QUEUE | CMD_READ | CMD_ADMIN | CMD_FORMAT,
     .group = "queue",
-    .summary = "Messages, or dead letters, with all that KV.LOAD needs to make them anew.",
+    .summary = "Returns messages or dead letters with everything that KV.LOAD needs to recreate "
+               "them.",
     .arguments = &export_arguments,
     .reply = "`[cursor, [[id, value, time ms, attempts, error, [backoff ms ...], [undelivered key "
-             "...]] ...]]`; cursor `0` = done. The time is when the message is due, when its lease "
-             "ends, when it died. READY: delayed ones too.",
+             "...]] ...]]`. Cursor `0` means that there are no more. The time is when the message "
+             "is due, when its lease ends, or when it became a dead letter. READY includes "
+             "delayed messages.",
     .run = export_run,
 };

@@ -28,8 +28,8 @@ const struct command queue_hold = {
     .name = "hold",
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED,
     .group = "queue",
-    .summary =
-        "With YES no queue of any database delivers a message, until NO; also after a restart.",
+    .summary = "With YES, suspends the delivery of all queues of all databases until NO, across "
+               "restarts.",
     .arguments = &hold_arguments,
     .run = hold_run,
 };

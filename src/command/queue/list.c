@@ -200,7 +200,7 @@ static enum err walk_view(struct request *rq, struct walk *k, const struct wish 
     enum err r = queue_names(qs, v, &names, &count, &rq->error);
     if (r == OK && count > TRANSACTION_QUEUES_MAX) {
         r = error_set(&rq->error, ERR_LIMIT,
-                      "more queues than a transaction may list (%d); ask outside of it",
+                      "more queues than a transaction may list (%d); run the command outside of it",
                       TRANSACTION_QUEUES_MAX);
     }
     for (size_t i = 0; i < count && r == OK && !k->is_done; i++) {
@@ -240,7 +240,7 @@ static enum err find(struct request *rq, const struct wish *x,
         if (!k->is_done) r = walk_on(rq, k, x);
     }
     if (r == OK && (k->names.is_failed || k->last.is_failed)) {
-        r = error_set(&rq->error, ERR_NOMEM, "no memory for the names of queues");
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory for the names of queues");
     }
     depends_raise(&rq->depends, k->depends);
     if (r == OK) r = tell(rq, k);
@@ -280,9 +280,9 @@ const struct command queue_list = {
     .name = "list",
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
-    .summary = "The names of the queues in the selected database, of those that the user may read.",
+    .summary = "Lists the names of the queues in the selected database that the user may read.",
     .arguments = &list_arguments,
-    .reply = "Names, sorted; of those above the name AFTER, at most LIMIT.",
+    .reply = "Names, sorted: at most LIMIT of those after the name AFTER.",
     .run = list_run,
 };
 
@@ -328,12 +328,11 @@ const struct command queue_stats_sub = {
     .name = "stats",
     .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
-    .summary = "The figures of a queue, in O(1).",
+    .summary = "Returns the counters of a queue, in O(1).",
     .arguments = &read_queue_arguments,
-    .reply =
-        "ready, delayed, leased, dead: messages now; oldest-ms: for how long the first one has "
-        "been ready; enqueued, delivered, acked, nacked, expired: since the queue was first "
-        "used. A map, or a flat array in RESP2.",
+    .reply = "A map, or a flat array in RESP2: the current numbers of messages (ready, delayed, "
+             "leased, dead); oldest-ms, the time for which the first message has been ready; and "
+             "totals since the queue was first used (enqueued, delivered, acked, nacked, expired).",
     .run = stats_run,
 };
 
@@ -386,9 +385,10 @@ const struct command queue_top = {
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.2.0",
-    .summary =
-        "The queues with the most dead letters, the longest wait or the most ready messages.",
+    .summary = "Lists the queues with the most dead letters, the longest wait, or the most ready "
+               "messages.",
     .arguments = &top_arguments,
-    .reply = "`[[name, figures as of STATS] ...]`, the greatest first; none without any.",
+    .reply = "`[[name, map of STATS] ...]`, highest first. Queues where the number is 0 are left "
+             "out.",
     .run = top_run,
 };

@@ -61,9 +61,9 @@ const struct command kv_enqueue = {
     .name = "kv.enqueue",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Puts a message into a queue.",
+    .summary = "Adds a message to a queue.",
     .arguments = &enqueue_arguments,
-    .reply = "The message's id; nil when DEDUP has seen the id within `dedup-window`.",
+    .reply = "The id of the message, or nil if DEDUP has seen its id within `dedup-window`.",
     .run = kv_enqueue_run,
 };
 
@@ -267,9 +267,9 @@ const struct command kv_dequeue = {
     .name = "kv.dequeue",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_BLOCKING | CMD_FORMAT,
     .group = "queue",
-    .summary = "Leases messages; waits for one with BLOCK.",
+    .summary = "Leases messages. With BLOCK it waits for one.",
     .arguments = &dequeue_arguments,
-    .reply = "`[[queue, id, value, attempt, receipt] ...]`; nil when there is none.",
+    .reply = "`[[queue, id, value, attempt, receipt] ...]`, or nil if there is no message.",
     .run = kv_dequeue_run,
     .own_words = kv_dequeue_own_words,
 };

@@ -40,9 +40,10 @@ const struct command kv_ack = {
     .name = "kv.ack",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Acknowledges messages: they are done and gone.",
+    .summary = "Acknowledges messages, which removes them from their queues.",
     .arguments = &ack_arguments,
-    .reply = "How many were acknowledged; a receipt of a delivery that is over does not count.",
+    .reply = "The number of messages acknowledged. A receipt whose delivery has ended does not "
+             "count.",
     .run = kv_ack_run,
 };
 
@@ -69,9 +70,10 @@ const struct command kv_nack = {
     .name = "kv.nack",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Gives a message back: it comes again after its backoff, or is a dead letter.",
+    .summary = "Returns a message to its queue. It is redelivered after its backoff, or becomes a "
+               "dead letter.",
     .arguments = &nack_arguments,
-    .reply = "1, or 0 when the delivery is over.",
+    .reply = "1, or 0 if the delivery has ended.",
     .run = settle_run,
 };
 
@@ -86,8 +88,9 @@ const struct command kv_extend = {
     .name = "kv.extend",
     .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
-    .summary = "Lets the lease of a message end so many milliseconds from now; the receipt stays.",
+    .summary = "Extends the lease of a message to a number of milliseconds from now. The receipt "
+               "does not change.",
     .arguments = &extend_arguments,
-    .reply = "1, or 0 when the delivery is over.",
+    .reply = "1, or 0 if the delivery has ended.",
     .run = settle_run,
 };

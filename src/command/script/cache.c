@@ -68,7 +68,7 @@ enum err script_add(struct scripts *x, struct slice code, struct script **out, s
     *out = find_text(x, code);
     if (*out != NULL) return OK;
     if (code.len > SANDBOX_CODE_BYTES_MAX) {
-        return error_set(e, ERR_LIMIT, "a script of %zu bytes is larger than %u", code.len,
+        return error_set(e, ERR_LIMIT, "a script of %zu bytes exceeds %u", code.len,
                          SANDBOX_CODE_BYTES_MAX);
     }
     enum err r = script_head_read(code, false, &head, e);
@@ -115,7 +115,7 @@ enum err scripts_sandbox(struct scripts *x, struct error *e)
     x->sandbox_number++;
     x->sandbox = sandbox_new(SHORT_MEMORY_BYTES);
     if (x->sandbox != NULL) return OK;
-    return error_set(e, ERR_NOMEM, "no memory for scripts");
+    return error_set(e, ERR_NOMEM, "out of memory for scripts");
 }
 
 enum err program_compile(struct scripts *x, const struct program *p, int *ref, struct error *e)

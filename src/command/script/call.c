@@ -176,12 +176,11 @@ static enum err replied(struct calling *c, struct request *inner, enum err r)
         resp_error(inner->w, &inner->error);
     }
     if (reply->is_failed) {
-        return error_set(&c->error, ERR_NOMEM, "no memory for the reply of a script's command");
+        return error_set(&c->error, ERR_NOMEM, "out of memory for the reply of a script's command");
     }
     if (reply->len <= max) return OK;
     return error_set(&c->error, ERR_LIMIT,
-                     "the reply of a script's command is larger than max-transaction-size (%zu)",
-                     max);
+                     "the reply of a script's command exceeds max-transaction-size (%zu)", max);
 }
 
 size_t script_calls_max(const struct request *rq)
@@ -207,8 +206,8 @@ enum err calling_run(struct calling *c, const struct slice *argv, size_t argc, i
     size_t max = script_calls_max(c->rq);
     if (c->calls >= max) {
         return error_set(&c->error, ERR_LIMIT,
-                         "a script may run %zu commands: max-transaction-ops, but at least %d", max,
-                         SCRIPT_CALLS_MIN);
+                         "a script may run %zu commands (max-transaction-ops, but at least %d)",
+                         max, SCRIPT_CALLS_MIN);
     }
     c->rq->client->run.spent_us += observe_lap(c->rq->env);
     enum err r = find(c, &inner);
@@ -261,7 +260,7 @@ void calling_tell(struct calling *c, bool has_happened)
 
 static void tell_left_out(size_t count)
 {
-    if (count > 0) log_warning("scripts: %zu lines of redis.log were left out", count);
+    if (count > 0) log_warning("scripts: left out %zu lines of redis.log", count);
 }
 
 void script_log(struct scripts *x, int level, struct slice text)

@@ -75,7 +75,7 @@ static enum err run_in_exec(struct request *rq, const struct program *p)
     if (r != OK || !is_long) return r;
     return error_set(
         &rq->error, ERR_LIMIT,
-        "between MULTI and EXEC, and with IDEM, a script may take %d ms and %u MB of memory",
+        "between MULTI and EXEC, and with IDEM, a script may use %d ms and %u MB of memory",
         SHORT_IN_EXEC_US / 1000, SHORT_MEMORY_BYTES >> 20);
 }
 
@@ -199,13 +199,13 @@ static enum err evalsha_ro_run(struct request *rq)
     }
 
 EVAL_COMMAND(eval, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Runs a script in Lua as one transaction; its result.", script_arguments);
-EVAL_COMMAND(eval_ro, 0, KEY_RO | KEY_ACCESS, "Runs a script in Lua that only reads; its result.",
-             script_arguments);
+             "Runs a Lua script as one transaction and returns its result.", script_arguments);
+EVAL_COMMAND(eval_ro, 0, KEY_RO | KEY_ACCESS,
+             "Runs a Lua script that only reads and returns its result.", script_arguments);
 EVAL_COMMAND(evalsha, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "EVAL of a script that the server knows, by its SHA1.", sha_arguments);
+             "Runs a loaded Lua script, named by its SHA1, as EVAL does.", sha_arguments);
 EVAL_COMMAND(evalsha_ro, 0, KEY_RO | KEY_ACCESS,
-             "EVAL_RO of a script that the server knows, by its SHA1.", sha_arguments);
+             "Runs a loaded Lua script, named by its SHA1, as EVAL_RO does.", sha_arguments);
 
 /* ---- the feature ---- */
 

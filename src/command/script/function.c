@@ -66,8 +66,9 @@ static enum err fcall_ro_run(struct request *rq)
     }
 
 FCALL_COMMAND(fcall, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-              "Runs a function of a library as one transaction; its result.");
-FCALL_COMMAND(fcall_ro, 0, KEY_RO | KEY_ACCESS, "Runs a function that only reads; its result.");
+              "Runs a function as one transaction and returns its result.");
+FCALL_COMMAND(fcall_ro, 0, KEY_RO | KEY_ACCESS,
+              "Runs a function that only reads and returns its result.");
 
 /* ---- all rows ---- */
 
@@ -328,7 +329,7 @@ static enum err dump_run(struct request *rq)
     if (!out.is_failed) sum_write(buf_slice(&out), sum);
     buf_append(&out, sum, sizeof sum);
     if (out.is_failed) {
-        r = error_set(&rq->error, ERR_NOMEM, "no memory for the libraries");
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory for the libraries");
     } else {
         resp_bulk(rq->w, buf_slice(&out));
     }
@@ -530,15 +531,19 @@ static enum err kill_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-FUNCTION_SUB(load, CMD_WRITE, "Keeps a library of functions in Lua; its name.", load_arguments);
-FUNCTION_SUB(delete, CMD_WRITE, "Removes a library and its functions.", delete_arguments);
-FUNCTION_SUB(flush, CMD_WRITE, "Removes all libraries.", flush_arguments);
-FUNCTION_SUB(dump, 0, "All libraries as bytes for FUNCTION RESTORE.", no_arguments);
-FUNCTION_SUB(restore, CMD_WRITE, "Keeps the libraries that FUNCTION DUMP gave.", restore_arguments);
-FUNCTION_SUB(list, 0, "The libraries and their functions.", list_arguments);
-FUNCTION_SUB(stats, 0, "How many libraries and functions there are, and what runs.", no_arguments);
+FUNCTION_SUB(load, CMD_WRITE, "Creates a library of functions from Lua code and returns its name.",
+             load_arguments);
+FUNCTION_SUB(delete, CMD_WRITE, "Deletes a library and its functions.", delete_arguments);
+FUNCTION_SUB(flush, CMD_WRITE, "Deletes all libraries.", flush_arguments);
+FUNCTION_SUB(dump, 0, "Returns all libraries as bytes for FUNCTION RESTORE.", no_arguments);
+FUNCTION_SUB(restore, CMD_WRITE, "Restores libraries from the bytes of FUNCTION DUMP.",
+             restore_arguments);
+FUNCTION_SUB(list, 0, "Lists the libraries and their functions.", list_arguments);
+FUNCTION_SUB(stats, 0, "Returns the number of libraries and functions, and the function that runs.",
+             no_arguments);
 FUNCTION_SUB(kill, 0,
-             "Ends the functions that run longer than a turn; nothing that they did has happened.",
+             "Terminates the functions that run for longer than a turn. Their writes are rolled "
+             "back.",
              no_arguments);
 COMMAND_HELP("scripting", 0);
 
@@ -549,7 +554,7 @@ static const struct command *const subcommands[] = {
 const struct command cmd_function = {
     .name = "function",
     .group = "scripting",
-    .summary = "Libraries of functions that FCALL runs.",
+    .summary = "A container for commands about functions.",
     .arguments = &container_arguments,
     .subcommands = subcommands,
 };

@@ -201,13 +201,13 @@ enum err library_read(struct slice code, struct arena *arena, struct library *ou
     struct reading reading = {.library = out, .arena = arena};
     *out = (struct library){0};
     if (code.len > SANDBOX_CODE_BYTES_MAX) {
-        return error_set(e, ERR_LIMIT, "a library of %zu bytes is larger than %u", code.len,
+        return error_set(e, ERR_LIMIT, "a library of %zu bytes exceeds %u", code.len,
                          SANDBOX_CODE_BYTES_MAX);
     }
     enum err r = read_head(code, out, e);
     if (r != OK) return r;
     struct sandbox *s = sandbox_new(READ_MEMORY_BYTES);
-    if (s == NULL) return error_set(e, ERR_NOMEM, "no memory for a library");
+    if (s == NULL) return error_set(e, ERR_NOMEM, "out of memory for a library");
     struct slice body = slice_of(code.data + out->code_at, code.len - out->code_at);
     r = sandbox_load(s, body, found, &reading, e);
     sandbox_free(s);

@@ -278,11 +278,11 @@ enum err long_begin(struct request *rq, const struct program *p, struct long_run
     struct worker *worker = threads(rq->env);
     if (worker == NULL) {
         return error_set(&rq->error, ERR_LIMIT,
-                         "the script takes longer than %d ms, and there is no thread for it",
+                         "the script takes longer than %d ms, and no thread is available for it",
                          SHORT_US / 1000);
     }
     struct sandbox *sandbox = sandbox_new(rq->env->settings.script_memory_max);
-    if (sandbox == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for the script");
+    if (sandbox == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for the script");
     struct long_run *run = mem_new(sizeof *run);
     run->scripts = x;
     run->env = rq->env;
@@ -384,8 +384,8 @@ static enum err serve(struct request *rq, struct long_run *run)
     int64_t max_us = (int64_t)script_calls_max(rq) * SCRIPT_CALL_US;
     if (r == OK && run->calls_us > max_us) {
         r = error_set(&run->calling.error, ERR_LIMIT,
-                      "the commands of a script may take %lld ms of processor time together: %d us "
-                      "for each that max-transaction-ops allows it",
+                      "the commands of a script may use %lld ms of processor time in total: %d us "
+                      "for each that max-transaction-ops allows",
                       (long long)(max_us / 1000), SCRIPT_CALL_US);
     }
     size_t max = 2 * (size_t)engine_limits(rq->env->db->engine)->txn_bytes_max;
@@ -409,8 +409,7 @@ static enum err conflict(struct request *rq, struct long_run *run)
     rq->env->stats.scripts_stale++;
     if (++run->tries == TRIES) {
         return error_set(&rq->error, ERR_TRYAGAIN,
-                         "what the script read was changed by others while it ran, %d times",
-                         TRIES);
+                         "other clients changed what the script had read, %d times", TRIES);
     }
     int64_t took_us = clock_mono_us() - long_began_us(run);
     if (took_us > rq->env->settings.script_exclusive_ms * 1000) run->is_slow = true;
@@ -418,7 +417,8 @@ static enum err conflict(struct request *rq, struct long_run *run)
         sandbox_free(run->sandbox);
         run->sandbox = sandbox_new(run->memory_max);
         run->is_compiled = false;
-        if (run->sandbox == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a script");
+        if (run->sandbox == NULL)
+            return error_set(&rq->error, ERR_NOMEM, "out of memory for a script");
     }
     MACHINE_MOVE(&long_machine, run, state, LONG_QUEUED);
     try_begin(rq, run);

@@ -49,8 +49,7 @@ static enum err failed(struct request *rq, struct long_run *run, struct calling 
 {
     engine_discard(again->overlay);
     if (run->end == SANDBOX_MEMORY) {
-        return error_set(&rq->error, ERR_LIMIT,
-                         "the script needs more memory than script-memory-limit (%zu)",
+        return error_set(&rq->error, ERR_LIMIT, "the script exceeds script-memory-limit (%zu)",
                          run->memory_max);
     }
     calling_tell(again, false);
@@ -67,8 +66,7 @@ static enum err refused(struct request *rq, struct long_run *run)
                          run->program.name);
     case LONG_TOO_LONG:
         return error_set(&rq->error, ERR_LIMIT,
-                         "the script took longer than script-time-limit (%lld ms); nothing of it "
-                         "happened",
+                         "the script exceeded script-time-limit (%lld ms) and was rolled back",
                          (long long)(run->max_us / 1000));
     case LONG_REFUSED:
     case LONG_GOES_ON: break;

@@ -67,11 +67,12 @@ static enum err kill_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-SCRIPT_SUB(load, "Knows a script from now on, without running it; its SHA1.", load_arguments);
-SCRIPT_SUB(exists, "For each SHA1 whether the server knows the script: 1 or 0.", exists_arguments);
-SCRIPT_SUB(flush, "Forgets all scripts.", flush_arguments);
+SCRIPT_SUB(load, "Loads a script without running it and returns its SHA1.", load_arguments);
+SCRIPT_SUB(exists, "Tests whether scripts are loaded, by their SHA1: 1 or 0 for each.",
+           exists_arguments);
+SCRIPT_SUB(flush, "Removes all loaded scripts.", flush_arguments);
 SCRIPT_SUB(kill,
-           "Ends the scripts that run longer than a turn; nothing that they did has happened.",
+           "Terminates the scripts that run for longer than a turn. Their writes are rolled back.",
            no_arguments);
 COMMAND_HELP("scripting", 0);
 
@@ -81,7 +82,7 @@ static const struct command *const subcommands[] = {&sub_exists, &sub_flush, &su
 const struct command cmd_script = {
     .name = "script",
     .group = "scripting",
-    .summary = "Scripts that the server knows.",
+    .summary = "A container for commands about Lua scripts.",
     .arguments = &container_arguments,
     .subcommands = subcommands,
 };

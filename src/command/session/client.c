@@ -269,21 +269,23 @@ static enum err kill_run(struct request *rq)
 ARGUMENTS(setname_arguments, struct one_word, "connection-name",
           ARG_WORD(struct one_word, word, "connection-name"));
 
-static CLIENT_SUB(id, "id", CMD_NODE, "The connection's number.", no_arguments);
-static CLIENT_SUB(getname, "getname", CMD_NODE, "The connection's name.", no_arguments);
-static CLIENT_SUB(setname, "setname", CMD_NO_MULTI | CMD_NODE, "Names the connection.",
+static CLIENT_SUB(id, "id", CMD_NODE, "Returns the id of the connection.", no_arguments);
+static CLIENT_SUB(getname, "getname", CMD_NODE, "Returns the name of the connection.",
+                  no_arguments);
+static CLIENT_SUB(setname, "setname", CMD_NO_MULTI | CMD_NODE, "Sets the name of the connection.",
                   setname_arguments);
 static CLIENT_SUB(setinfo, "setinfo", CMD_NO_MULTI | CMD_NODE,
-                  "Sets the name and version of the client library.", setinfo_arguments);
-static CLIENT_OWN_SUB(info, "info", 0, "What CLIENT LIST says about this connection.",
+                  "Sets the name or the version of the client library.", setinfo_arguments);
+static CLIENT_OWN_SUB(info, "info", 0, "Returns the line of CLIENT LIST about this connection.",
                       no_arguments);
-static CLIENT_OWN_SUB(list, "list", CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
-                      list_arguments);
+static CLIENT_OWN_SUB(list, "list", CMD_ADMIN | CMD_DANGEROUS,
+                      "Lists the open connections, one line each.", list_arguments);
 static CLIENT_OWN_SUB(kill, "kill", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
                       kill_arguments);
 static CLIENT_SUB(
     view, "view", CMD_NO_MULTI | CMD_NODE,
-    "Whether commands of plain keys take all tuples, in path form; without a word, it tells.",
+    "Sets whether commands of plain keys also see tuples, as paths. Without an argument, returns "
+    "the current view.",
     view_arguments);
 COMMAND_HELP("connection", CMD_CONNECTION);
 
@@ -303,7 +305,7 @@ static const struct command *const client_subcommands[] = {
 const struct command cmd_client = {
     .name = "client",
     .group = "connection",
-    .summary = "Commands about connections.",
+    .summary = "A container for commands about connections.",
     .arguments = &container_arguments,
     .subcommands = client_subcommands,
 };

@@ -101,17 +101,19 @@ static enum err no_evict_run(struct request *rq)
 }
 
 CLIENT_SUB(reply, "reply", CMD_NO_MULTI,
-           "Whether replies are sent; SKIP: not that of the next command.", reply_arguments);
+           "Turns replies on or off, or skips the reply of the next command.", reply_arguments);
 CLIENT_SUB(pause, "pause", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
-           "Lets all commands, or those that write or publish, wait for a time.", pause_arguments);
+           "Suspends all commands, or those that write or publish, for a time.", pause_arguments);
 CLIENT_SUB(unpause, "unpause", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_UNPAUSED,
            "Ends CLIENT PAUSE.", no_arguments);
 CLIENT_SUB(unblock, "unblock", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
-           "Ends the waiting of a blocked connection; 1, or 0 when it is not blocked.",
+           "Unblocks a client that waits in a blocking command. Returns 1, or 0 if it was not "
+           "blocked.",
            unblock_arguments);
 CLIENT_SUB(exec_on_error, "exec-on-error", CMD_NO_MULTI | CMD_NODE,
-           "What becomes of a transaction in which a command fails; without a word, it tells.",
+           "Sets what a failing command does to its transaction. Without an argument, returns the "
+           "current mode.",
            exec_on_error_arguments);
 CLIENT_SUB(no_evict, "no-evict", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
-           "Whether the connection is never closed for want of memory (maxmemory-clients).",
+           "Sets whether the connection may be closed to free memory (maxmemory-clients).",
            no_evict_arguments);

@@ -229,12 +229,16 @@ static enum err trackinginfo_run(struct request *rq)
 }
 
 CLIENT_SUB(tracking, "tracking", CMD_NO_MULTI,
-           "Whether the client is told when what it has read changes.", tracking_arguments);
-CLIENT_SUB(trackinginfo, "trackinginfo", 0, "How the connection is tracked.", no_arguments);
+           "Turns notifications about changes of the keys that the client has read on or off.",
+           tracking_arguments);
+CLIENT_SUB(trackinginfo, "trackinginfo", 0, "Returns the state of tracking for the connection.",
+           no_arguments);
 CLIENT_SUB(caching, "caching", CMD_NO_MULTI,
-           "Whether the keys of the next command, or transaction, are tracked.", caching_arguments);
+           "Sets whether the keys of the next command or transaction are tracked.",
+           caching_arguments);
 CLIENT_SUB(getredir, "getredir", 0,
-           "The client that is told instead of this one; 0 = none, -1 = it is not tracked.",
+           "Returns the id of the client that receives the invalidations, 0 for this one, -1 "
+           "without tracking.",
            no_arguments);
 
 /* ---- feature ---- */

@@ -129,7 +129,8 @@ const struct command cmd_hello = {
     .name = "hello",
     .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "connection",
-    .summary = "Chooses the protocol; describes server and connection.",
+    .summary = "Switches the protocol version and returns information about the server and the "
+               "connection.",
     .arguments = &hello_arguments,
     .run = hello_run,
     .is_secret = hello_is_secret,
@@ -167,7 +168,7 @@ const struct command cmd_auth = {
     .name = "auth",
     .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "connection",
-    .summary = "Says who the client is; without a name, `default`.",
+    .summary = "Authenticates the connection, as `default` if no name is given.",
     .arguments = &auth_arguments,
     .run = auth_run,
     .is_secret = auth_is_secret,
@@ -196,7 +197,7 @@ const struct command cmd_ping = {
     .name = "ping",
     .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "connection",
-    .summary = "PONG, or the message.",
+    .summary = "Returns PONG, or the message.",
     .arguments = &ping_arguments,
     .run = ping_run,
 };
@@ -213,7 +214,7 @@ const struct command cmd_echo = {
     .name = "echo",
     .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "connection",
-    .summary = "The message.",
+    .summary = "Returns the message.",
     .arguments = &echo_arguments,
     .run = echo_run,
 };
@@ -259,7 +260,7 @@ const struct command cmd_reset = {
     .name = "reset",
     .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_UNQUEUED | CMD_NODE,
     .group = "connection",
-    .summary = "Brings the connection back to the state of a new one.",
+    .summary = "Resets the connection to the state of a new one.",
     .arguments = &no_arguments,
     .run = reset_run,
 };
@@ -280,7 +281,8 @@ static enum err select_run(struct request *rq)
         return error_set(&rq->error, ERR_SYNTAX, "DB index is out of range");
     }
     if (d == NULL) {
-        return error_set(&rq->error, ERR_NODB, "there is no database '%.*s'; KV.DB LIST shows them",
+        return error_set(&rq->error, ERR_NODB,
+                         "database '%.*s' does not exist; KV.DB LIST shows the databases",
                          (int)(name.len < DATABASE_NAME_MAX ? name.len : DATABASE_NAME_MAX),
                          (const char *)name.data);
     }
@@ -293,7 +295,7 @@ const struct command cmd_select = {
     .name = "select",
     .flags = CMD_FAST | CMD_CONNECTION | CMD_FOLLOWER,
     .group = "connection",
-    .summary = "Chooses the database of this connection.",
+    .summary = "Selects the database of this connection.",
     .arguments = &select_arguments,
     .run = select_run,
 };

@@ -30,7 +30,8 @@ const struct command cmd_readonly = {
     .name = "readonly",
     .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "cluster",
-    .summary = "A node that stands by answers this connection's reads, of what it has so far.",
+    .summary = "Lets a standby node serve the reads of this connection from the state that it has "
+               "reached.",
     .arguments = &no_arguments,
     .run = readonly_run,
 };
@@ -39,7 +40,7 @@ const struct command cmd_readwrite = {
     .name = "readwrite",
     .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "cluster",
-    .summary = "The end of READONLY: the leader answers everything.",
+    .summary = "Ends READONLY: the leader serves all commands.",
     .arguments = &no_arguments,
     .run = readwrite_run,
 };

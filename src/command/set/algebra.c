@@ -33,13 +33,13 @@ static enum err algebra_run(struct request *rq)
     return OK;
 }
 SET_COMMAND(sinter, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "The members that all of several sets have.", sinter_arguments,
+            "Returns the members that are in all of several sets.", sinter_arguments,
             "The members; in RESP3 a set.", algebra_run);
 SET_COMMAND(sunion, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "The members that any of several sets has.", sunion_arguments,
+            "Returns the members that are in any of several sets.", sunion_arguments,
             "The members; in RESP3 a set.", algebra_run);
 SET_COMMAND(sdiff, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "The members of the first set that no other has.", sdiff_arguments,
+            "Returns the members of the first set that are in no other.", sdiff_arguments,
             "The members; in RESP3 a set.", algebra_run);
 
 static enum err sintercard_run(struct request *rq)
@@ -47,8 +47,8 @@ static enum err sintercard_run(struct request *rq)
     return elements_merge_count(rq, &sets);
 }
 SET_COMMAND(sintercard, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "How many members all of several sets have.", sintercard_arguments,
-            "The number, at most that of `LIMIT` if it is not 0.", sintercard_run);
+            "Returns the number of members that are in all of several sets.", sintercard_arguments,
+            "The number, at most `LIMIT` if that is not 0.", sintercard_run);
 
 /* ---- stored ---- */
 
@@ -57,11 +57,10 @@ static enum err store_run(struct request *rq)
     return elements_merge_store(rq, &sets);
 }
 SET_COMMAND(sinterstore, CMD_WRITE, 0,
-            "Stores what SINTER tells at a key, in place of whatever is there.",
-            sinterstore_arguments, "How many members are stored.", store_run);
+            "Stores the result of SINTER in a key and replaces its value.", sinterstore_arguments,
+            "The number of members stored.", store_run);
 SET_COMMAND(sunionstore, CMD_WRITE, 0,
-            "Stores what SUNION tells at a key, in place of whatever is there.",
-            sunionstore_arguments, "How many members are stored.", store_run);
-SET_COMMAND(sdiffstore, CMD_WRITE, 0,
-            "Stores what SDIFF tells at a key, in place of whatever is there.",
-            sdiffstore_arguments, "How many members are stored.", store_run);
+            "Stores the result of SUNION in a key and replaces its value.", sunionstore_arguments,
+            "The number of members stored.", store_run);
+SET_COMMAND(sdiffstore, CMD_WRITE, 0, "Stores the result of SDIFF in a key and replaces its value.",
+            sdiffstore_arguments, "The number of members stored.", store_run);

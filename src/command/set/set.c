@@ -38,8 +38,8 @@ static enum err sadd_run(struct request *rq)
     return r;
 }
 SET_COMMAND(sadd, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
-            "Adds members to a set, which is made if need be.", members_arguments,
-            "How many of them are new.", sadd_run);
+            "Adds members to a set, which is created if it does not exist.", members_arguments,
+            "The number of new members.", sadd_run);
 
 static enum err srem_change(struct request *rq, struct view *v, void *arg)
 {
@@ -63,8 +63,8 @@ static enum err srem_run(struct request *rq)
     return r;
 }
 SET_COMMAND(srem, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
-            "Removes members of a set; the key goes with its last member.", members_arguments,
-            "How many of them were there.", srem_run);
+            "Removes members of a set, and the set with its last member.", members_arguments,
+            "The number of elements removed.", srem_run);
 
 /* ---- SISMEMBER, SMISMEMBER, SCARD, SMEMBERS ---- */
 
@@ -87,8 +87,8 @@ static enum err sismember_run(struct request *rq)
     if (r == OK) resp_int(rq->w, found);
     return r;
 }
-SET_COMMAND(sismember, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "Whether a set has a member.",
-            member_arguments, "1, or 0.", sismember_run);
+SET_COMMAND(sismember, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
+            "Tests whether a set has a member.", member_arguments, "1, or 0.", sismember_run);
 
 static void tell_whether(struct resp_writer *w, const struct element *x)
 {
@@ -101,8 +101,8 @@ static enum err smismember_run(struct request *rq)
     return elements_tell_each(rq, COLLECTION_SET, a->key, &a->members, tell_whether);
 }
 SET_COMMAND(smismember, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
-            "Which of several members a set has.", members_arguments, "For each 1, or 0.",
-            smismember_run);
+            "Tests which of several members a set has.", members_arguments,
+            "1 or 0 for each member.", smismember_run);
 
 static enum err scard_run(struct request *rq)
 {
@@ -112,8 +112,9 @@ static enum err scard_run(struct request *rq)
     if (r == OK) resp_int(rq->w, (int64_t)c.head.count);
     return r;
 }
-SET_COMMAND(scard, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "How many members a set has.",
-            one_key_arguments, "The number; 0 when there is no such key.", scard_run);
+SET_COMMAND(scard, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
+            "Returns the number of members of a set.", one_key_arguments,
+            "The number, 0 if the key does not exist.", scard_run);
 
 static void tell_member(struct resp_writer *w, const struct element *x, size_t *count)
 {
@@ -134,7 +135,7 @@ static enum err smembers_run(struct request *rq)
         .kind = COLLECTION_SET, .key = a->key, .tell = tell_member, .begin = begin_set};
     return elements_tell(rq, &t);
 }
-SET_COMMAND(smembers, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "All members of a set.",
+SET_COMMAND(smembers, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Returns all members of a set.",
             one_key_arguments, "The members; in RESP3 a set.", smembers_run);
 
 /* ---- SMOVE ---- */
@@ -178,7 +179,7 @@ static enum err smove_run(struct request *rq)
     return r;
 }
 SET_COMMAND(smove, CMD_WRITE | CMD_FAST, 0, "Moves a member from one set to another.",
-            smove_arguments, "1, or 0 when the source does not have it.", smove_run);
+            smove_arguments, "1, or 0 if the source does not have the member.", smove_run);
 
 /* ---- SPOP ---- */
 
@@ -235,8 +236,8 @@ static enum err spop_run(struct request *rq)
     return OK;
 }
 SET_COMMAND(spop, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-            "Takes random members out of a set.", spop_arguments,
-            "The member, or nil; with `count` those that were taken.", spop_run);
+            "Removes and returns random members of a set.", spop_arguments,
+            "The member, or nil. With `count`, an array of the members removed.", spop_run);
 
 /* ---- SRANDMEMBER ---- */
 
@@ -263,9 +264,10 @@ static enum err srandmember_run(struct request *rq)
 {
     return elements_pick_run(rq, COLLECTION_SET, rq->bound, reply_members);
 }
-SET_COMMAND(srandmember, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "Random members of a set.",
-            srandmember_arguments,
-            "A member, or nil; with `count` different ones, below 0 so many that may repeat.",
+SET_COMMAND(srandmember, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+            "Returns random members of a set.", srandmember_arguments,
+            "A member, or nil. With `count`, an array of distinct members; if it is negative, of "
+            "that many, which may repeat.",
             srandmember_run);
 
 /* ---- SSCAN ---- */
@@ -275,5 +277,5 @@ static enum err sscan_run(struct request *rq)
     return elements_scan_run(rq, COLLECTION_SET, tell_member);
 }
 SET_COMMAND(sscan, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-            "Some of the members of a set and a cursor for more; 0 = there are no more.",
+            "Iterates over the members of a set. Cursor 0 means that the iteration is complete.",
             elements_scan_arguments, "`[cursor, [member ...]]`.", sscan_run);

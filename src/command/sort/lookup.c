@@ -106,7 +106,8 @@ enum err sort_look_up(struct request *rq, struct view *v, const struct sort_patt
     size_t count = of->count * patterns->count;
     if (count > LOOKUPS_MAX) {
         return error_set(&rq->error, ERR_LIMIT,
-                         "BY and GET of %zu elements are more reads than one command may make (%d)",
+                         "BY and GET of %zu elements need more reads than one command may make "
+                         "(%d)",
                          of->count, LOOKUPS_MAX);
     }
     struct slice *values = arena_alloc(rq->arena, (count + 1) * sizeof *values);
@@ -119,7 +120,7 @@ enum err sort_look_up(struct request *rq, struct view *v, const struct sort_patt
         bytes += values[i].len;
         if (bytes > bytes_max) {
             return error_set(&rq->error, ERR_LIMIT,
-                             "what BY or GET of SORT read is larger than max-transaction-size "
+                             "the values read by BY or GET of SORT exceed max-transaction-size "
                              "(%llu)",
                              (unsigned long long)bytes_max);
         }

@@ -61,7 +61,7 @@ struct source {
 static enum err too_many(struct request *rq, uint64_t count)
 {
     return error_set(&rq->error, ERR_LIMIT,
-                     "SORT of %llu elements is more than one command may read (%d)",
+                     "SORT of %llu elements, more than one command may read (%d)",
                      (unsigned long long)count, COLLECTION_ROWS_MAX);
 }
 
@@ -142,8 +142,7 @@ static enum err read_items(struct request *rq, struct source *s, const struct wa
         bytes += element.len;
         if (bytes > bytes_max) {
             r = error_set(&rq->error, ERR_LIMIT,
-                          "SORT of elements that are larger together than max-transaction-size "
-                          "(%llu)",
+                          "the elements of SORT together exceed max-transaction-size (%llu)",
                           (unsigned long long)bytes_max);
             break;
         }
@@ -292,11 +291,10 @@ const struct command cmd_sort = {
     .categories = sort_categories,
     .group = "generic",
     .since = "0.2.0",
-    .summary =
-        "The elements of a list, set or sorted set in order, or what other keys say of them.",
+    .summary = "Sorts the elements of a list, set or sorted set, by themselves or by other keys.",
     .arguments = &sort_arguments,
-    .reply = "The elements, or for each what every `GET` means, nil where there is nothing; with "
-             "`STORE` their number, and they are a list at that key.",
+    .reply = "The elements, or the values of each `GET` for each element, nil if there is none. "
+             "With `STORE`, they are stored as a list, and the reply is its length.",
     .run = sort_run,
 };
 
@@ -306,8 +304,8 @@ const struct command cmd_sort_ro = {
     .categories = sort_categories,
     .group = "generic",
     .since = "0.2.0",
-    .summary = "As SORT, but it stores nothing.",
+    .summary = "Sorts as SORT does, without STORE.",
     .arguments = &sort_ro_arguments,
-    .reply = "As of SORT.",
+    .reply = "As for SORT, without STORE.",
     .run = sort_read,
 };

@@ -33,8 +33,8 @@ static enum err xdel_run(struct request *rq)
     return r;
 }
 STREAM_COMMAND(xdel, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
-               "Removes entries from a stream, by their ids.", xdel_arguments,
-               "How many of them were there.", xdel_run);
+               "Deletes entries from a stream by their ids.", xdel_arguments,
+               "The number of elements removed.", xdel_run);
 
 /* ---- XDELEX, XACKDEL ---- */
 
@@ -89,7 +89,7 @@ static enum err read_groups(struct request *rq, struct collection *c, struct gro
     }
     if (r != OK || out->count == 0 || a->ids.count <= LOOKS_MAX / out->count) return r;
     return error_set(&rq->error, ERR_LIMIT,
-                     "%zu ids and %zu groups are more than %d to look at; say fewer ids",
+                     "%zu ids and %zu groups exceed the limit of %d; use fewer ids",
                      a->ids.count, out->count, LOOKS_MAX);
 }
 
@@ -173,17 +173,17 @@ static enum err xdelex_run(struct request *rq)
     return OK;
 }
 STREAM_COMMAND(xdelex, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
-               "Removes entries from a stream, and says what becomes of those that groups have "
-               "pending: KEEPREF keeps them there, DELREF removes them there too, ACKED removes "
-               "only what every group was delivered and has acknowledged.",
+               "Deletes entries from a stream and handles those that are pending: KEEPREF keeps "
+               "them in their groups, DELREF removes them there too, ACKED deletes only entries "
+               "that every group has received and acknowledged.",
                xdelex_arguments,
-               "For each id 1: it is removed; 2: ACKED, and a group still needs it; -1: there is "
-               "no such entry.",
+               "For each id, 1 if it was deleted, 2 if a group still needs it (ACKED), -1 if the "
+               "entry does not exist.",
                xdelex_run);
 STREAM_COMMAND(xackdel, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
-               "Acknowledges entries that are pending in a group, and removes them from the "
-               "stream; options as of XDELEX.",
+               "Acknowledges entries that are pending in a group and deletes them from the "
+               "stream. The options are those of XDELEX.",
                xackdel_arguments,
-               "For each id 1: it is acknowledged and removed; 2: ACKED, acknowledged, and "
-               "another group still needs it; -1: it is not pending in the group.",
+               "For each id, 1 if it was acknowledged and deleted, 2 if it was acknowledged and "
+               "another group still needs it (ACKED), -1 if it is not pending in the group.",
                xdelex_run);

@@ -213,17 +213,16 @@ static enum err del_consumer_run(struct request *rq)
     }
 
 XGROUP(xgroup_create, "create",
-       "Makes a consumer group, which is delivered what comes after an id; $: what comes from now "
-       "on.",
-       create_arguments, "OK; BUSYGROUP when it is there.", create_run);
-XGROUP(xgroup_setid, "setid", "Sets after which id a group is delivered entries.", setid_arguments,
+       "Creates a consumer group that receives the entries after an id; $ means new entries only.",
+       create_arguments, "OK, or `-BUSYGROUP` if the group exists.", create_run);
+XGROUP(xgroup_setid, "setid", "Sets the id after which a group receives entries.", setid_arguments,
        "OK.", setid_run);
-XGROUP(xgroup_destroy, "destroy", "Removes a group, with its consumers and what is pending.",
-       destroy_arguments, "1, or 0 when there was none.", destroy_run);
-XGROUP(xgroup_createconsumer, "createconsumer", "Makes a consumer of a group.", consumer_arguments,
-       "1, or 0 when it was there.", create_consumer_run);
-XGROUP(xgroup_delconsumer, "delconsumer", "Removes a consumer, with what is pending for it.",
-       consumer_arguments, "How many entries were pending for it.", del_consumer_run);
+XGROUP(xgroup_destroy, "destroy", "Deletes a group with its consumers and pending entries.",
+       destroy_arguments, "1, or 0 if the group does not exist.", destroy_run);
+XGROUP(xgroup_createconsumer, "createconsumer", "Creates a consumer in a group.",
+       consumer_arguments, "1, or 0 if the consumer exists.", create_consumer_run);
+XGROUP(xgroup_delconsumer, "delconsumer", "Deletes a consumer and its pending entries.",
+       consumer_arguments, "The number of its pending entries.", del_consumer_run);
 COMMAND_HELP("stream", 0);
 
 static const struct command *const xgroup_subcommands[] = {
@@ -239,7 +238,7 @@ const struct command cmd_xgroup = {
     .name = "xgroup",
     .group = "stream",
     .since = "0.2.0",
-    .summary = "Makes, changes and removes consumer groups of a stream.",
+    .summary = "A container for commands about consumer groups.",
     .arguments = &container_arguments,
     .subcommands = xgroup_subcommands,
 };
@@ -297,5 +296,5 @@ static enum err xack_run(struct request *rq)
     return r;
 }
 STREAM_COMMAND(xack, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-               "Says that entries were worked on: they are pending no longer.", xack_arguments,
-               "How many of them were pending.", xack_run);
+               "Acknowledges entries, so that they are no longer pending in a group.",
+               xack_arguments, "The number of entries that were pending.", xack_run);

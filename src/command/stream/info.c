@@ -356,11 +356,13 @@ static enum err consumers_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
-XINFO(consumers, "The consumers of a group.", info_consumers_arguments,
-      "An array of maps: name, pending, ms since it was seen and since it got something.");
-XINFO(groups, "The consumer groups of a stream.", info_groups_arguments,
-      "An array of maps: name, consumers, pending, last id, entries read, lag.");
-XINFO(stream, "What there is of a stream; FULL: with entries, groups and what is pending.",
+XINFO(consumers, "Lists the consumers of a group.", info_consumers_arguments,
+      "An array of maps: name, pending entries, milliseconds since it was seen (idle) and since "
+      "it received an entry (inactive).");
+XINFO(groups, "Lists the consumer groups of a stream.", info_groups_arguments,
+      "An array of maps: name, consumers, pending entries, last id, entries read, lag.");
+XINFO(stream,
+      "Returns information about a stream; with FULL also its entries, groups and pending entries.",
       info_stream_arguments, "A map.");
 COMMAND_HELP("stream", 0);
 
@@ -371,7 +373,7 @@ const struct command cmd_xinfo = {
     .name = "xinfo",
     .group = "stream",
     .since = "0.2.0",
-    .summary = "What there is of a stream.",
+    .summary = "A container for commands that describe streams.",
     .arguments = &container_arguments,
     .subcommands = xinfo_subcommands,
 };

@@ -123,7 +123,7 @@ static enum err find_pending(struct request *rq, struct collection *c, const str
         if (!stream_id_next(&range.from)) break;
         if (looked < COLLECTION_ROWS_MAX) continue;
         r = error_set(&rq->error, ERR_LIMIT,
-                      "more than %d pending entries to look at; begin at a later id",
+                      "more than %d pending entries to read; start at a later id",
                       COLLECTION_ROWS_MAX);
     }
     return r;
@@ -173,8 +173,7 @@ static enum err xpending_run(struct request *rq)
     return r;
 }
 STREAM_COMMAND(xpending, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-               "What was delivered to consumers of a group and not acknowledged: in all, or entry "
-               "by entry.",
+               "Returns a summary of the pending entries of a group, or the entries themselves.",
                xpending_arguments,
                "`[number, first id, last id, [[consumer, number] ...]]`, or an array of `[id, "
                "consumer, idle ms, deliveries]`.",
@@ -368,8 +367,7 @@ static enum err xclaim_run(struct request *rq)
     return r;
 }
 STREAM_COMMAND(xclaim, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-               "Makes entries that are pending for one consumer pending for another, if they were "
-               "delivered so long ago.",
+               "Transfers pending entries to another consumer if they have been idle for a time.",
                xclaim_arguments, "The entries, or with JUSTID their ids.", xclaim_run);
 
 /* ---- XAUTOCLAIM ---- */
@@ -444,6 +442,6 @@ static enum err xautoclaim_run(struct request *rq)
 }
 STREAM_COMMAND(
     xautoclaim, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE | KEY_DELETE,
-    "As XCLAIM, of the entries that are pending from an id on.", xautoclaim_arguments,
-    "`[next id, entries, ids of entries that are gone]`; next id 0-0: there are no more.",
+    "Claims pending entries as XCLAIM does, from an id on.", xautoclaim_arguments,
+    "`[next id, entries, ids of deleted entries]`. The next id 0-0 means that there are no more.",
     xautoclaim_run);

@@ -214,8 +214,8 @@ static enum err xread_run(struct request *rq)
     return r == OK ? wait_or_answer(rq, &x) : r;
 }
 STREAM_COMMAND(xread, CMD_READ | CMD_BLOCKING, KEY_RO | KEY_ACCESS,
-               "The entries of streams after an id each; $: those that come from now on; with "
-               "BLOCK it waits for some.",
+               "Returns the entries of streams after an id each; $ means new entries only. With "
+               "BLOCK it waits for entries.",
                xread_arguments, "An array of `[key, entries]` (a map in RESP3), or nil.",
                xread_run);
 
@@ -415,7 +415,8 @@ static enum err xreadgroup_run(struct request *rq)
     return r == OK ? wait_or_answer(rq, &x) : r;
 }
 STREAM_COMMAND(xreadgroup, CMD_WRITE | CMD_BLOCKING, KEY_RO | KEY_ACCESS,
-               "Delivers entries to a consumer of a group: >: those that no consumer of it got; "
-               "an id: those that are pending for this one after it. With BLOCK it waits for some.",
+               "Delivers entries to a consumer of a group: > means entries that no consumer has "
+               "received, an id the consumer's own pending entries after it. With BLOCK it waits "
+               "for entries.",
                xreadgroup_arguments, "An array of `[key, entries]` (a map in RESP3), or nil.",
                xreadgroup_run);

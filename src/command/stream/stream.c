@@ -177,7 +177,7 @@ static enum err xadd_change(struct request *rq, struct view *v, void *arg)
     if (!c.exists) stream_make(&c);
     buf_clear(fields, SIZE_MAX);
     stream_fields_write(a->fields.items, a->fields.count, fields);
-    if (fields->is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for an entry");
+    if (fields->is_failed) return error_set(&rq->error, ERR_NOMEM, "out of memory for an entry");
     r = stream_add(&c, id, arena_copy(v->arena, buf_slice(fields)), &rq->error);
     if (r == OK && a->has_trim) r = stream_trim(&c, &a->trim, &a->removed, &rq->error);
     if (r != OK) return r;
@@ -198,8 +198,10 @@ static enum err xadd_run(struct request *rq)
     return OK;
 }
 STREAM_COMMAND(xadd, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-               "Adds an entry to a stream, which is made if need be.", xadd_arguments,
-               "The id of the entry; nil with NOMKSTREAM when there is no stream.", xadd_run);
+               "Appends an entry to a stream, which is created if it does not exist.",
+               xadd_arguments,
+               "The id of the entry, or nil with NOMKSTREAM if the stream does not exist.",
+               xadd_run);
 
 static enum err xtrim_check(struct request *rq, void *bound)
 {
@@ -242,7 +244,7 @@ static enum err xtrim_run(struct request *rq)
 }
 STREAM_COMMAND(xtrim, CMD_WRITE, KEY_RW | KEY_DELETE,
                "Removes entries from the beginning of a stream.", xtrim_arguments,
-               "How many were removed.", xtrim_run);
+               "The number of elements removed.", xtrim_run);
 
 /* ---- XLEN, XRANGE, XREVRANGE ---- */
 
@@ -254,8 +256,9 @@ static enum err xlen_run(struct request *rq)
     if (r == OK) resp_int(rq->w, (int64_t)c.head.count);
     return r;
 }
-STREAM_COMMAND(xlen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, "How many entries a stream has.",
-               one_key_arguments, "The number; 0 when there is no such key.", xlen_run);
+STREAM_COMMAND(xlen, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
+               "Returns the number of entries in a stream.", one_key_arguments,
+               "The number, 0 if the key does not exist.", xlen_run);
 
 struct xrange {
     struct slice key;
@@ -307,12 +310,12 @@ static enum err xrange_run(struct request *rq)
     return elements_tell(rq, &t);
 }
 STREAM_COMMAND(xrange, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-               "The entries of a stream from one id to another; - is the least, + the greatest, "
-               "( before an id leaves it out.",
+               "Returns the entries of a stream from one id to another; - is the lowest, + the "
+               "highest, and ( before an id excludes it.",
                xrange_arguments, "An array of `[id, [field, value ...]]`.", xrange_run);
 STREAM_COMMAND(xrevrange, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-               "As XRANGE, the greatest id first.", xrevrange_arguments,
-               "An array of `[id, [field, value ...]]`.", xrange_run);
+               "Returns the entries of a stream as XRANGE does, highest id first.",
+               xrevrange_arguments, "An array of `[id, [field, value ...]]`.", xrange_run);
 
 /* ---- XSETID ---- */
 
@@ -375,5 +378,5 @@ static enum err xsetid_run(struct request *rq)
     return r;
 }
 STREAM_COMMAND(xsetid, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-               "Sets the last id of a stream: what is added has a greater one.", xsetid_arguments,
-               "OK.", xsetid_run);
+               "Sets the last id of a stream; the ids of later entries are greater.",
+               xsetid_arguments, "OK.", xsetid_run);

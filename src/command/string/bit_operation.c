@@ -97,7 +97,8 @@ const struct command cmd_bitop = {
     .name = "bitop",
     .flags = CMD_STRING | CMD_BITMAP | CMD_WRITE,
     .group = "string",
-    .summary = "Joins the bits of values into another one, which does not expire; its length.",
+    .summary = "Stores the result of a bitwise operation on values in a key without expiry, and "
+               "returns its length.",
     .arguments = &bitop_arguments,
     .run = bitop_run,
 };

@@ -226,14 +226,15 @@ const struct command cmd_bitfield = {
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE,
     .key_flags_of = bitfield_key_flags,
     .group = "string",
-    .summary = "Reads and changes integers of any width among the bits of a value.",
+    .summary = "Reads and changes integers of any width in the bits of a value.",
     .arguments = &bitfield_arguments,
     .reply =
-        "An array, with an element for each operation but OVERFLOW. The operations are `GET "
-        "encoding offset`, `SET encoding offset value` (what was there), `INCRBY encoding offset "
-        "increment` (the sum) and `OVERFLOW <WRAP | SAT | FAIL>`, which is for those after it: "
-        "with FAIL, nil in place of a number that does not fit. An encoding is `u8`, `i16`, ...; "
-        "an offset is a number of bits, or with `#` before it of such integers.",
+        "An array with an element for each operation except OVERFLOW. The operations are `GET "
+        "encoding offset`, `SET encoding offset value` (returns the previous value), `INCRBY "
+        "encoding offset increment` (returns the sum) and `OVERFLOW <WRAP | SAT | FAIL>`, which "
+        "applies to the operations after it; with FAIL, a number that does not fit is nil. An "
+        "encoding is `u8`, `i16` and so on. An offset counts bits, or integers of the encoding if "
+        "it begins with `#`.",
     .run = bitfield_run,
 };
 
@@ -242,4 +243,5 @@ static enum err bitfield_ro_run(struct request *rq)
     return run_fields(rq, true);
 }
 BITS_COMMAND(bitfield_ro, "bitfield_ro", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "As BITFIELD, with the operation GET alone.", bitfield_arguments, bitfield_ro_run);
+             "Reads integers of any width from the bits of a value.", bitfield_arguments,
+             bitfield_ro_run);

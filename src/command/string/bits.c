@@ -71,7 +71,8 @@ static enum err setbit_run(struct request *rq)
     return r;
 }
 BITS_COMMAND(setbit, "setbit", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Sets one bit of a value; the reply is what it was.", setbit_arguments, setbit_run);
+             "Sets or clears the bit at an offset and returns its previous value.",
+             setbit_arguments, setbit_run);
 
 static enum err getbit_run(struct request *rq)
 {
@@ -85,7 +86,7 @@ static enum err getbit_run(struct request *rq)
     return r;
 }
 BITS_COMMAND(getbit, "getbit", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "One bit of a value.", getbit_arguments, getbit_run);
+             "Returns the bit at an offset of a value.", getbit_arguments, getbit_run);
 
 /* ---- ranges of bits ---- */
 
@@ -202,7 +203,7 @@ static enum err bitcount_run(struct request *rq)
     return OK;
 }
 BITS_COMMAND(bitcount, "bitcount", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "How many bits of a value, or of a part of it, are 1.", bitcount_arguments,
+             "Counts the bits that are set in a value or in a part of it.", bitcount_arguments,
              bitcount_run);
 
 /* ---- BITPOS ---- */
@@ -269,5 +270,5 @@ static enum err bitpos_run(struct request *rq)
     return OK;
 }
 BITS_COMMAND(bitpos, "bitpos", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The place of the first bit of a value that is 1, or 0.", bitpos_arguments,
-             bitpos_run);
+             "Returns the position of the first bit that is set, or clear, in a value.",
+             bitpos_arguments, bitpos_run);

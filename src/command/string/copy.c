@@ -62,10 +62,10 @@ const struct command cmd_copy = {
     .name = "copy",
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE,
     .group = "generic",
-    .summary = "Copies a value of any kind, with its expiry, to another plain key; 1 or 0.",
+    .summary = "Copies the value of a key, of any type, and its expiry to another key.",
     .arguments = &copy_arguments,
-    .reply = "1, or 0 when there is no such key, or the other one is there and `REPLACE` is not "
-             "given.",
+    .reply = "1, or 0 if the source does not exist, or if the destination exists and `REPLACE` is "
+             "not given.",
     .run = copy_run,
 };
 
@@ -118,7 +118,8 @@ const struct command cmd_move = {
     .name = "move",
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE | CMD_FAST,
     .group = "generic",
-    .summary = "Moves a plain key to another database, if it is not there; 1 or 0.",
+    .summary = "Moves a key to another database. Returns 1, or 0 if it exists there or does not "
+               "exist here.",
     .arguments = &move_arguments,
     .run = move_run,
 };
@@ -192,5 +193,6 @@ static enum err renamenx_run(struct request *rq)
         .run = id##_run,                                                                           \
     }
 
-RENAME_COMMAND(rename, 0, "Gives a value of any kind another plain key, with its expiry.");
-RENAME_COMMAND(renamenx, CMD_FAST, "As RENAME, if there is no value at the new key; 1 or 0.");
+RENAME_COMMAND(rename, 0,
+               "Renames a key, of any type, with its expiry. Replaces the value of the new key.");
+RENAME_COMMAND(renamenx, CMD_FAST, "Renames a key if the new key does not exist. Returns 1, or 0.");

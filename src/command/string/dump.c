@@ -33,7 +33,7 @@ static enum err reply_dump(struct request *rq, enum dump_version version, struct
 {
     size_t len = DUMP_HEAD_BYTES + value.len;
     uint8_t *p = arena_alloc_try(rq->arena, len + DUMP_SUM_BYTES);
-    if (p == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (p == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     memcpy(p, DUMP_MAGIC, DUMP_MAGIC_BYTES);
     p[DUMP_MAGIC_BYTES] = (uint8_t)version;
     memcpy(p + DUMP_HEAD_BYTES, value.data, value.len);
@@ -88,10 +88,11 @@ const struct command cmd_dump = {
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_READ | CMD_FOLLOWER,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "generic",
-    .summary = "A value of any kind as bytes for RESTORE, also of another server of this kind.",
+    .summary = "Returns the value of a key, of any type, as bytes for RESTORE on this or another "
+               "tupled server.",
     .arguments = &one_key_arguments,
-    .reply =
-        "The bytes, or nil. They are not those of Redis: neither restores what the other dumps.",
+    .reply = "The bytes, or nil if the key does not exist. They are not compatible with Redis, in "
+             "either direction.",
     .run = dump_run,
 };
 
@@ -199,9 +200,10 @@ const struct command cmd_restore = {
     .name = "restore",
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE | CMD_DANGEROUS,
     .group = "generic",
-    .summary = "Sets a plain key to what DUMP told, which expires in `ttl` ms if that is not 0.",
+    .summary = "Creates a key from the bytes of DUMP. It expires after `ttl` milliseconds unless "
+               "that is 0.",
     .arguments = &restore_arguments,
-    .reply = "OK; `-BUSYKEY` when the key is there and `REPLACE` is not given. With `ABSTTL` the "
-             "`ttl` is a Unix time in ms. `IDLETIME` and `FREQ` change nothing.",
+    .reply = "OK, or `-BUSYKEY` if the key exists and `REPLACE` is not given. With `ABSTTL`, "
+             "`ttl` is a Unix time in milliseconds. `IDLETIME` and `FREQ` are ignored.",
     .run = restore_run,
 };

@@ -52,5 +52,5 @@ static enum err getex_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(getex, "getex", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-               "The bytes of a plain key, which gets another expiry, or none.", getex_arguments,
+               "Returns the value of a key and sets or removes its expiry.", getex_arguments,
                getex_run);

@@ -84,8 +84,10 @@ static enum err pfadd_run(struct request *rq)
     return r;
 }
 HYPERLOGLOG_COMMAND(pfadd, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
-                    "Adds elements to a HyperLogLog, which counts different ones.", pfadd_arguments,
-                    "1 when the estimate may be another one now, or when the key is new, else 0.",
+                    "Adds elements to a HyperLogLog, which estimates how many distinct ones it "
+                    "has seen.",
+                    pfadd_arguments,
+                    "1 if the estimate may have changed or the key is new, otherwise 0.",
                     pfadd_run);
 
 /* ---- several of them ---- */
@@ -172,11 +174,10 @@ static enum err pfcount_run(struct request *rq)
     return r;
 }
 HYPERLOGLOG_COMMAND(pfcount, CMD_READ | CMD_FOLLOWER, KEY_RW | KEY_ACCESS,
-                    "About how many different elements were added to a HyperLogLog, or to any of "
-                    "several ones.",
+                    "Estimates how many distinct elements were added to HyperLogLogs.",
                     pfcount_arguments,
-                    "The estimate, with a standard error of 0.81 %; of one key it is kept in its "
-                    "value.",
+                    "The estimate, with a standard error of 0.81 %. For a single key it is cached "
+                    "in the value.",
                     pfcount_run);
 
 /* ---- PFMERGE ---- */
@@ -218,5 +219,5 @@ static enum err pfmerge_run(struct request *rq)
     return r;
 }
 HYPERLOGLOG_COMMAND(pfmerge, CMD_WRITE, 0,
-                    "Adds to a HyperLogLog what was added to others; it is made if need be.",
+                    "Merges HyperLogLogs into one, which is created if it does not exist.",
                     pfmerge_arguments, NULL, pfmerge_run);

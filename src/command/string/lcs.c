@@ -119,7 +119,7 @@ static enum err lcs_begin(struct request *rq, struct lcs **out)
     l->depends = rq->depends;
     *out = l;
     if (!l->a.is_failed && !l->b.is_failed && l->row != NULL && l->up != NULL) return OK;
-    return error_set(&rq->error, ERR_NOMEM, "no memory for the table of LCS");
+    return error_set(&rq->error, ERR_NOMEM, "out of memory for the table of LCS");
 }
 
 static void lcs_row(struct lcs *l, size_t i)
@@ -227,7 +227,7 @@ static enum err lcs_reply(struct request *rq, const struct lcs *l, const struct 
     }
     bool has_failed = x.ranges.is_failed;
     buf_fini(&x.ranges);
-    return has_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for the ranges") : OK;
+    return has_failed ? error_set(&rq->error, ERR_NOMEM, "out of memory for the ranges") : OK;
 }
 
 static enum err lcs_run(struct request *rq)
@@ -254,10 +254,10 @@ const struct command cmd_lcs = {
     .flags = CMD_STRING | CMD_READ | CMD_FOLLOWER,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "string",
-    .summary = "The longest common subsequence of two values.",
+    .summary = "Returns the longest common subsequence of two values.",
     .arguments = &lcs_arguments,
-    .reply = "The bytes; with `LEN` their number; with `IDX` where they are, in ranges of both. A "
-             "value has at most 1 MB, the product of both lengths is at most 134217728 (16 MB of "
-             "memory), in EXEC 4194304.",
+    .reply = "The subsequence; with `LEN` its length; with `IDX` its ranges in both values. A "
+             "value has at most 1 MB, and the product of both lengths is at most 134217728 (16 MB "
+             "of memory), in EXEC 4194304.",
     .run = lcs_run,
 };

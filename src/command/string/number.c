@@ -34,5 +34,5 @@ static enum err incrbyfloat_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(incrbyfloat, "incrbyfloat", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-               "Adds to the number of a plain key, which may have a fraction.",
-               incrbyfloat_arguments, incrbyfloat_run);
+               "Increments the number of a key, which may have a fraction.", incrbyfloat_arguments,
+               incrbyfloat_run);

@@ -53,7 +53,7 @@ static enum err object_tell(struct request *rq, enum object_answer what)
     case OBJECT_IDLETIME: break;
     }
     return error_set(&rq->error, ERR_SYNTAX,
-                     "idle time not tracked: it is not kept when a key was used");
+                     "idle time not tracked: the time of the last access is not recorded");
 }
 
 static enum err encoding_run(struct request *rq)
@@ -89,11 +89,12 @@ static enum err refcount_run(struct request *rq)
 
 OBJECT_SUB(
     encoding,
-    "raw for bytes, listpack, intset, hashtable, quicklist or skiplist for a collection, msgpack "
-    "for every other value; nil when absent.");
-OBJECT_SUB(freq, "An error, as of Redis without an LFU policy: it is not counted.");
-OBJECT_SUB(idletime, "An error: when a key was used is not kept.");
-OBJECT_SUB(refcount, "1, for no two keys share a value; nil when absent.");
+    "Returns raw for bytes; listpack, intset, hashtable, quicklist or skiplist for a collection; "
+    "msgpack for other values; nil if the key does not exist.");
+OBJECT_SUB(freq, "Returns an error, as Redis does without an LFU policy: access is not counted.");
+OBJECT_SUB(idletime, "Returns an error: the time of the last access is not recorded.");
+OBJECT_SUB(refcount, "Returns 1, because keys never share a value, or nil if the key does not "
+                     "exist.");
 COMMAND_HELP("generic", CMD_KEYSPACE);
 
 static const struct command *const object_subcommands[] = {
@@ -103,7 +104,7 @@ static const struct command *const object_subcommands[] = {
 const struct command cmd_object = {
     .name = "object",
     .group = "generic",
-    .summary = "How a value is kept.",
+    .summary = "A container for commands about how values are stored.",
     .arguments = &container_arguments,
     .subcommands = object_subcommands,
 };

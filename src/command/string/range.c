@@ -23,7 +23,7 @@ enum err string_fits(struct request *rq, uint64_t bytes)
 enum err string_room(struct request *rq, size_t bytes, uint8_t **to, struct slice *value)
 {
     uint8_t *p = arena_alloc_try(rq->arena, bytes + PACK_HEAD_BYTES);
-    if (p == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (p == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     size_t head = pack_head(PACK_BIN, 0, bytes, p);
     memset(p + head, 0, bytes);
     *to = p + head;
@@ -75,10 +75,12 @@ static enum err getrange_run(struct request *rq)
     return OK;
 }
 STRING_COMMAND(getrange, "getrange", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-               "Bytes of a value, from one to another, both included; below 0 from the end.",
+               "Returns the bytes of a value from a start to an end, both included. Negative "
+               "offsets count from the end.",
                getrange_arguments, getrange_run);
 
-STRING_COMMAND(substr, "substr", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "As GETRANGE.",
+STRING_COMMAND(substr, "substr", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+               "Returns the bytes of a value from a start to an end. GETRANGE replaces it.",
                getrange_arguments, getrange_run);
 
 /* ---- SETRANGE ---- */
@@ -120,5 +122,5 @@ static enum err setrange_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(setrange, "setrange", CMD_WRITE, KEY_RW | KEY_UPDATE,
-               "Puts bytes into a value from an offset on; the reply is its length.",
+               "Overwrites a part of a value from an offset on and returns the new length.",
                setrange_arguments, setrange_run);

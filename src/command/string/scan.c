@@ -275,7 +275,8 @@ static enum err scan_run(struct request *rq)
     walk_start(rq, &k, a->pattern, a->after);
     resp_array(rq->w, 2);
     enum err r = scan_page(rq, a, &k, &names, &found);
-    if (r == OK && names.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the keys");
+    if (r == OK && names.is_failed)
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory for the keys");
     if (r == OK) {
         resp_array(rq->w, found);
         buf_append(rq->w->out, names.data, names.len);
@@ -290,8 +291,8 @@ const struct command cmd_scan = {
     .name = "scan",
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
-    .summary =
-        "Some of the keys of the client's view and a cursor for more; 0 = there are no more.",
+    .summary = "Iterates over the keys of the client's view. Cursor 0 means that the iteration is "
+               "complete.",
     .arguments = &scan_arguments,
     .run = scan_run,
 };
@@ -363,7 +364,7 @@ static enum err keys_run(struct request *rq)
     }
     if (r == OK) r = keys_step(rq, k, &is_done);
     if (r != OK) return r;
-    if (k->names.is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the keys");
+    if (k->names.is_failed) return error_set(&rq->error, ERR_NOMEM, "out of memory for the keys");
     walk_depends(rq, &k->walk);
     rq->env->stats.reads++;
     resp_array(rq->w, k->found);
@@ -375,7 +376,7 @@ const struct command cmd_keys = {
     .name = "keys",
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS | CMD_DANGEROUS,
     .group = "generic",
-    .summary = "All keys of the client's view that match a glob pattern.",
+    .summary = "Returns all keys of the client's view that match a glob pattern.",
     .arguments = &keys_arguments,
     .run = keys_run,
 };
@@ -463,7 +464,7 @@ const struct command cmd_randomkey = {
     .name = "randomkey",
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
-    .summary = "One of the keys of the client's view, any; not each with the same chance.",
+    .summary = "Returns an arbitrary key of the client's view. Keys are not equally likely.",
     .arguments = &no_arguments,
     .run = randomkey_run,
 };

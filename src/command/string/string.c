@@ -46,7 +46,7 @@ enum err string_value(struct request *rq, struct slice bytes, struct slice *valu
 {
     struct buf out = {0};
     out.data = arena_alloc_try(rq->arena, bytes.len + VALUE_HEAD_BYTES);
-    if (out.data == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    if (out.data == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     out.cap = bytes.len + VALUE_HEAD_BYTES;
     pack_bin(&out, bytes);
     *value = buf_slice(&out);
@@ -88,7 +88,7 @@ static enum err get_run(struct request *rq)
     return OK;
 }
 STRING_COMMAND(get, "get", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-               "The bytes of a plain key.", one_key_arguments, get_run);
+               "Returns the value of a key.", one_key_arguments, get_run);
 
 /* One of another type is as one that is not there: no error among several, as in Redis. */
 static void reply_bytes(struct request *rq, const struct entry *entry)
@@ -110,7 +110,7 @@ static enum err mget_run(struct request *rq)
     return many_keys_read(rq, &keys, &found);
 }
 STRING_COMMAND(mget, "mget", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-               "The bytes of several plain keys.", many_keys_arguments, mget_run);
+               "Returns the values of several keys.", many_keys_arguments, mget_run);
 
 static enum err strlen_run(struct request *rq)
 {
@@ -122,7 +122,7 @@ static enum err strlen_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(strlen, "strlen", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
-               "The number of bytes of a value.", one_key_arguments, strlen_run);
+               "Returns the length of a value in bytes.", one_key_arguments, strlen_run);
 
 /* ---- SET ---- */
 
@@ -187,11 +187,10 @@ const struct command cmd_set = {
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE,
     .key_flags_of = set_key_flags,
     .group = "string",
-    .summary = "Sets a plain key to bytes.",
+    .summary = "Sets a key to a value.",
     .arguments = &set_arguments,
-    .reply =
-        "OK, or nil when the condition does not hold; with `GET` what was there, or nil. `IFEQ` "
-        "holds when the key has this value.",
+    .reply = "OK, or nil if the condition is not met. With `GET`, the previous value, or nil. The "
+             "condition `IFEQ` is met if the key has this value.",
     .run = set_run,
 };
 
@@ -210,7 +209,8 @@ static enum err setnx_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(setnx, "setnx", CMD_WRITE | CMD_FAST, KEY_OW | KEY_INSERT,
-               "Sets a plain key if it is absent; 1 or 0.", setnx_arguments, setnx_run);
+               "Sets a key to a value if the key does not exist. Returns 1, or 0.", setnx_arguments,
+               setnx_run);
 
 static enum err set_with_ttl_run(struct request *rq)
 {
@@ -222,14 +222,16 @@ static enum err set_with_ttl_run(struct request *rq)
 ARGUMENTS(setex_arguments, struct op, "key seconds value", ARG_FIXED(struct op, kind, OP_SET),
           ARG_FIXED(struct op, ttl, TTL_AFTER), ARG_KEY(struct op, key, "key", 0),
           ARG_EXPIRY("seconds", TTL_AFTER, 1000), ARG_BYTES(struct op, value, "value"));
-STRING_COMMAND(setex, "setex", CMD_WRITE, KEY_OW | KEY_UPDATE, "Sets a plain key that expires.",
-               setex_arguments, set_with_ttl_run);
+STRING_COMMAND(setex, "setex", CMD_WRITE, KEY_OW | KEY_UPDATE,
+               "Sets a key to a value with an expiry in seconds.", setex_arguments,
+               set_with_ttl_run);
 
 ARGUMENTS(psetex_arguments, struct op, "key milliseconds value", ARG_FIXED(struct op, kind, OP_SET),
           ARG_FIXED(struct op, ttl, TTL_AFTER), ARG_KEY(struct op, key, "key", 0),
           ARG_EXPIRY("milliseconds", TTL_AFTER, 1), ARG_BYTES(struct op, value, "value"));
-STRING_COMMAND(psetex, "psetex", CMD_WRITE, KEY_OW | KEY_UPDATE, "Sets a plain key that expires.",
-               psetex_arguments, set_with_ttl_run);
+STRING_COMMAND(psetex, "psetex", CMD_WRITE, KEY_OW | KEY_UPDATE,
+               "Sets a key to a value with an expiry in milliseconds.", psetex_arguments,
+               set_with_ttl_run);
 
 static enum err getset_run(struct request *rq)
 {
@@ -240,7 +242,7 @@ static enum err getset_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(getset, "getset", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-               "Sets a plain key; the reply is what it was.", set_plain, getset_run);
+               "Sets a key to a value and returns the previous value.", set_plain, getset_run);
 
 static enum err getdel_run(struct request *rq)
 {
@@ -251,7 +253,7 @@ static enum err getdel_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(getdel, "getdel", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-               "Deletes a plain key; the reply is what it was.", one_key_arguments, getdel_run);
+               "Deletes a key and returns its value.", one_key_arguments, getdel_run);
 
 struct mset {
     struct {
@@ -270,7 +272,7 @@ static enum err mset_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(mset, "mset", CMD_WRITE, KEY_OW | KEY_UPDATE,
-               "Sets several plain keys in one transaction.", mset_arguments, mset_run);
+               "Sets several keys in one transaction.", mset_arguments, mset_run);
 
 static enum err msetnx_run(struct request *rq)
 {
@@ -288,7 +290,7 @@ static enum err msetnx_run(struct request *rq)
     return r;
 }
 STRING_COMMAND(msetnx, "msetnx", CMD_WRITE, KEY_OW | KEY_INSERT,
-               "Sets several plain keys if all of them are absent; 1 or 0.", mset_arguments,
+               "Sets several keys if none of them exists. Returns 1, or 0.", mset_arguments,
                msetnx_run);
 
 /* ---- INCR and relatives, APPEND ---- */
@@ -331,7 +333,7 @@ static enum err incr_run(struct request *rq)
     return add(rq, a->key, 1);
 }
 STRING_COMMAND(incr, "incr", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-               "Adds 1 to the decimal number of a plain key.", one_key_arguments, incr_run);
+               "Increments the integer of a key by one.", one_key_arguments, incr_run);
 
 static enum err decr_run(struct request *rq)
 {
@@ -339,7 +341,7 @@ static enum err decr_run(struct request *rq)
     return add(rq, a->key, -1);
 }
 STRING_COMMAND(decr, "decr", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-               "Takes 1 off the decimal number of a plain key.", one_key_arguments, decr_run);
+               "Decrements the integer of a key by one.", one_key_arguments, decr_run);
 
 struct sum {
     struct slice key;
@@ -356,7 +358,7 @@ static enum err incrby_run(struct request *rq)
     return add(rq, a->key, a->delta);
 }
 STRING_COMMAND(incrby, "incrby", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-               "Adds to the decimal number of a plain key.", incrby_arguments, incrby_run);
+               "Increments the integer of a key by a number.", incrby_arguments, incrby_run);
 
 static enum err decrby_run(struct request *rq)
 {
@@ -367,7 +369,7 @@ static enum err decrby_run(struct request *rq)
     return add(rq, a->key, -a->delta);
 }
 STRING_COMMAND(decrby, "decrby", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-               "Subtracts from the decimal number of a plain key.", decrby_arguments, decrby_run);
+               "Decrements the integer of a key by a number.", decrby_arguments, decrby_run);
 
 static enum err edit_append(const struct op *op, const struct slice *stored, struct buf *out,
                             struct error *e)
@@ -400,5 +402,5 @@ static enum err append_run(struct request *rq)
     return OK;
 }
 STRING_COMMAND(append, "append", CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
-               "Adds bytes at the end of a plain key's value; the reply is its length.",
+               "Appends bytes to the value of a key and returns the new length.",
                key_value_arguments, append_run);

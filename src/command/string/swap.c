@@ -141,7 +141,7 @@ const struct command cmd_swapdb = {
     .name = "swapdb",
     .flags = CMD_KEYSPACE | CMD_WRITE | CMD_FAST | CMD_DANGEROUS | CMD_ALL_KEYS,
     .group = "server",
-    .summary = "Exchanges the entries of two databases, in one transaction.",
+    .summary = "Swaps the entries of two databases in one transaction.",
     .arguments = &swapdb_arguments,
     .run = swapdb_run,
 };

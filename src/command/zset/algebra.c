@@ -79,18 +79,19 @@ static enum err algebra_run(struct request *rq)
 }
 #define ALGEBRA_COMMAND(id, text)                                                                  \
     ZSET_COMMAND(id, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, text, id##_arguments,           \
-                 "The members, by score; with `WITHSCORES` each with its score.", algebra_run)
-ALGEBRA_COMMAND(zunion, "The members that any of several sorted sets has.");
-ALGEBRA_COMMAND(zinter, "The members that all of several sorted sets have.");
-ALGEBRA_COMMAND(zdiff, "The members of the first sorted set that no other has.");
+                 "The members, ordered by score; with `WITHSCORES` each with its score.",          \
+                 algebra_run)
+ALGEBRA_COMMAND(zunion, "Returns the members that are in any of several sorted sets.");
+ALGEBRA_COMMAND(zinter, "Returns the members that are in all of several sorted sets.");
+ALGEBRA_COMMAND(zdiff, "Returns the members of the first sorted set that are in no other.");
 
 static enum err zintercard_run(struct request *rq)
 {
     return elements_merge_count(rq, &sorted_sets);
 }
 ZSET_COMMAND(zintercard, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "How many members all of several sorted sets have.", zintercard_arguments,
-             "The number, at most that of `LIMIT` if it is not 0.", zintercard_run);
+             "Returns the number of members that are in all of several sorted sets.",
+             zintercard_arguments, "The number, at most `LIMIT` if that is not 0.", zintercard_run);
 
 /* ---- stored ---- */
 
@@ -99,11 +100,11 @@ static enum err store_run(struct request *rq)
     return elements_merge_store(rq, &sorted_sets);
 }
 ZSET_COMMAND(zunionstore, CMD_WRITE, 0,
-             "Stores what ZUNION tells at a key, in place of whatever is there.",
-             zunionstore_arguments, "How many members are stored.", store_run);
+             "Stores the result of ZUNION in a key and replaces its value.", zunionstore_arguments,
+             "The number of members stored.", store_run);
 ZSET_COMMAND(zinterstore, CMD_WRITE, 0,
-             "Stores what ZINTER tells at a key, in place of whatever is there.",
-             zinterstore_arguments, "How many members are stored.", store_run);
+             "Stores the result of ZINTER in a key and replaces its value.", zinterstore_arguments,
+             "The number of members stored.", store_run);
 ZSET_COMMAND(zdiffstore, CMD_WRITE, 0,
-             "Stores what ZDIFF tells at a key, in place of whatever is there.",
-             zdiffstore_arguments, "How many members are stored.", store_run);
+             "Stores the result of ZDIFF in a key and replaces its value.", zdiffstore_arguments,
+             "The number of members stored.", store_run);

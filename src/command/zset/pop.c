@@ -60,13 +60,13 @@ static enum err zpopmin_run(struct request *rq)
     return zpop(rq, false);
 }
 ZSET_COMMAND(zpopmin, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the members with the lowest scores out of a sorted set.", zpop_arguments,
-             "Each with its score; empty when there is none.", zpopmin_run);
+             "Removes and returns the members with the lowest scores.", zpop_arguments,
+             "The members, each with its score.", zpopmin_run);
 
 static enum err zpopmax_run(struct request *rq)
 {
     return zpop(rq, true);
 }
 ZSET_COMMAND(zpopmax, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the members with the highest scores out of a sorted set.", zpop_arguments,
-             "Each with its score; empty when there is none.", zpopmax_run);
+             "Removes and returns the members with the highest scores.", zpop_arguments,
+             "The members, each with its score.", zpopmax_run);

@@ -167,13 +167,15 @@ static enum err zrange_run(struct request *rq)
 #define ZRANGE_COMMAND(id, text)                                                                   \
     ZSET_COMMAND(id, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, text, id##_arguments,           \
                  "The members; with `WITHSCORES` each with its score.", zrange_run)
-ZRANGE_COMMAND(zrange, "Members from one rank, score or member to another.");
-ZRANGE_COMMAND(zrevrange, "Members from one rank to another, the highest first.");
-ZRANGE_COMMAND(zrangebyscore, "Members with scores from one to another.");
-ZRANGE_COMMAND(zrevrangebyscore, "Members with scores from one to another, the highest first.");
-ZRANGE_COMMAND(zrangebylex, "Members from one to another, where all have the same score.");
+ZRANGE_COMMAND(zrange, "Returns the members in a range of ranks, scores or members.");
+ZRANGE_COMMAND(zrevrange, "Returns the members in a range of ranks, highest score first.");
+ZRANGE_COMMAND(zrangebyscore, "Returns the members with scores in a range.");
+ZRANGE_COMMAND(zrevrangebyscore, "Returns the members with scores in a range, highest first.");
+ZRANGE_COMMAND(zrangebylex, "Returns the members in a lexicographical range. All members must "
+                            "have the same score.");
 ZRANGE_COMMAND(zrevrangebylex,
-               "Members from one to another, the last first, where all have the same score.");
+               "Returns the members in a lexicographical range, last first. All members must have "
+               "the same score.");
 
 static enum err zcount_run(struct request *rq)
 {
@@ -188,10 +190,10 @@ static enum err zcount_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zcount, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "How many members have scores from one to another.", zscore_range_arguments,
-             "The number.", zcount_run);
+             "Counts the members with scores in a range.", zscore_range_arguments, "The number.",
+             zcount_run);
 ZSET_COMMAND(zlexcount, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "How many members there are from one to another, where all have the same score.",
+             "Counts the members in a lexicographical range. All members must have the same score.",
              zlex_range_arguments, "The number.", zcount_run);
 
 /* ---- removing ---- */
@@ -228,14 +230,15 @@ static enum err zremrange_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zremrangebyrank, CMD_WRITE, KEY_RW | KEY_DELETE,
-             "Removes the members from one rank to another.", zrank_range_arguments,
-             "How many were removed.", zremrange_run);
+             "Removes the members in a range of ranks.", zrank_range_arguments,
+             "The number of elements removed.", zremrange_run);
 ZSET_COMMAND(zremrangebyscore, CMD_WRITE, KEY_RW | KEY_DELETE,
-             "Removes the members with scores from one to another.", zscore_range_arguments,
-             "How many were removed.", zremrange_run);
+             "Removes the members with scores in a range.", zscore_range_arguments,
+             "The number of elements removed.", zremrange_run);
 ZSET_COMMAND(zremrangebylex, CMD_WRITE, KEY_RW | KEY_DELETE,
-             "Removes the members from one to another, where all have the same score.",
-             zlex_range_arguments, "How many were removed.", zremrange_run);
+             "Removes the members in a lexicographical range. All members must have the same "
+             "score.",
+             zlex_range_arguments, "The number of elements removed.", zremrange_run);
 
 /* ---- ZRANGESTORE ---- */
 
@@ -264,8 +267,8 @@ static enum err zrangestore_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zrangestore, CMD_WRITE, 0,
-             "Stores what ZRANGE tells at a key, in place of whatever is there.",
-             zrangestore_arguments, "How many members are stored.", zrangestore_run);
+             "Stores the result of ZRANGE in a key and replaces its value.", zrangestore_arguments,
+             "The number of members stored.", zrangestore_run);
 
 /* ---- ZSCAN ---- */
 
@@ -283,6 +286,7 @@ static enum err zscan_run(struct request *rq)
     return elements_scan_run(rq, COLLECTION_ZSET, a->names_only ? tell_member : tell_flat);
 }
 ZSET_COMMAND(zscan, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "Some of the members of a sorted set and a cursor for more; 0 = there are no more.",
+             "Iterates over the members of a sorted set. Cursor 0 means that the iteration is "
+             "complete.",
              zscan_arguments,
              "`[cursor, [member, score ...]]`; with `NOSCORES` without the scores.", zscan_run);

@@ -78,8 +78,8 @@ static enum err zmpop_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zmpop, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes members out of the first of several sorted sets that has any.", zmpop_arguments,
-             "`[key, [[member, score] ...]]`, or nil.", zmpop_run);
+             "Removes and returns members of the first sorted set that is not empty.",
+             zmpop_arguments, "`[key, [[member, score] ...]]`, or nil.", zmpop_run);
 
 static enum err bzmpop_run(struct request *rq)
 {
@@ -87,7 +87,8 @@ static enum err bzmpop_run(struct request *rq)
     return lines_run(rq, &x);
 }
 ZSET_COMMAND(bzmpop, CMD_WRITE | CMD_BLOCKING, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "As ZMPOP; waits for a member when all are empty, `timeout` seconds or for ever (0).",
+             "Removes and returns members as ZMPOP does. Waits for one, up to `timeout` seconds "
+             "or without a limit (0), if all sorted sets are empty.",
              bzmpop_arguments, "`[key, [[member, score] ...]]`, or nil.", bzmpop_run);
 
 /* ---- BZPOPMIN, BZPOPMAX ---- */
@@ -130,8 +131,9 @@ static enum err bzpopmin_run(struct request *rq)
     return pop_or_wait(rq, false);
 }
 ZSET_COMMAND(bzpopmin, CMD_WRITE | CMD_FAST | CMD_BLOCKING, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "Takes the member with the lowest score out of the first of several sorted sets that "
-             "has any; waits for one `timeout` seconds, or for ever (0).",
+             "Removes and returns the member with the lowest score of the first sorted set that "
+             "is not empty. Waits for one, up to `timeout` seconds or without a limit (0), if all "
+             "are empty.",
              bzpop_arguments, "`[key, member, score]`, or nil.", bzpopmin_run);
 
 static enum err bzpopmax_run(struct request *rq)
@@ -139,5 +141,5 @@ static enum err bzpopmax_run(struct request *rq)
     return pop_or_wait(rq, true);
 }
 ZSET_COMMAND(bzpopmax, CMD_WRITE | CMD_FAST | CMD_BLOCKING, KEY_RW | KEY_ACCESS | KEY_DELETE,
-             "As BZPOPMIN, of the highest score.", bzpop_arguments,
-             "`[key, member, score]`, or nil.", bzpopmax_run);
+             "Removes and returns the member with the highest score; otherwise as BZPOPMIN.",
+             bzpop_arguments, "`[key, member, score]`, or nil.", bzpopmax_run);

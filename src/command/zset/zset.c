@@ -124,9 +124,9 @@ static enum err zadd_run(struct request *rq)
     return OK;
 }
 ZSET_COMMAND(zadd, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE,
-             "Adds members with scores to a sorted set, or changes their scores.", zadd_arguments,
-             "How many are new, with `CH` how many are new or changed; with `INCR` the score, or "
-             "nil when a condition does not hold.",
+             "Adds members with scores to a sorted set, or updates their scores.", zadd_arguments,
+             "The number of new members, with `CH` of new and changed ones. With `INCR`, the "
+             "score, or nil if the condition is not met.",
              zadd_run);
 
 ARGUMENTS(zincrby_pair, struct element, "increment member",
@@ -147,7 +147,7 @@ static enum err zincrby_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zincrby, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Adds to the score of a member; one that is not there has 0.", zincrby_arguments,
+             "Increments the score of a member. A missing member counts as 0.", zincrby_arguments,
              "The score.", zincrby_run);
 
 /* ---- ZREM ---- */
@@ -183,8 +183,8 @@ static enum err zrem_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zrem, CMD_WRITE | CMD_FAST, KEY_RW | KEY_DELETE,
-             "Removes members of a sorted set; the key goes with its last member.",
-             members_arguments, "How many of them were there.", zrem_run);
+             "Removes members of a sorted set, and the sorted set with its last member.",
+             members_arguments, "The number of elements removed.", zrem_run);
 
 /* ---- ZCARD, ZSCORE, ZMSCORE ---- */
 
@@ -201,8 +201,8 @@ static enum err zcard_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zcard, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
-             "How many members a sorted set has.", one_key_arguments,
-             "The number; 0 when there is no such key.", zcard_run);
+             "Returns the number of members of a sorted set.", one_key_arguments,
+             "The number, 0 if the key does not exist.", zcard_run);
 
 static void tell_score(struct resp_writer *w, const struct element *x)
 {
@@ -227,7 +227,8 @@ static enum err zscore_run(struct request *rq)
     return r;
 }
 ZSET_COMMAND(zscore, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The score of a member.", zset_member_arguments, "The score, or nil.", zscore_run);
+             "Returns the score of a member.", zset_member_arguments, "The score, or nil.",
+             zscore_run);
 
 static enum err zmscore_run(struct request *rq)
 {
@@ -235,8 +236,8 @@ static enum err zmscore_run(struct request *rq)
     return elements_tell_each(rq, COLLECTION_ZSET, a->key, &a->members, tell_score);
 }
 ZSET_COMMAND(zmscore, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The scores of several members.", members_arguments, "For each its score, or nil.",
-             zmscore_run);
+             "Returns the scores of several members.", members_arguments,
+             "The score of each member, or nil.", zmscore_run);
 
 /* ---- ZRANK, ZREVRANK ---- */
 
@@ -278,11 +279,11 @@ static enum err zrank_run(struct request *rq)
     return OK;
 }
 ZSET_COMMAND(zrank, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "How many members have a lower place than one.", zrank_arguments,
-             "The rank, from 0, or nil; with `WITHSCORE` rank and score.", zrank_run);
+             "Returns the rank of a member, from the lowest score.", zrank_arguments,
+             "The rank, from 0, or nil. With `WITHSCORE`, the rank and the score.", zrank_run);
 ZSET_COMMAND(zrevrank, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "How many members have a higher place than one.", zrevrank_arguments,
-             "The rank, from 0, or nil; with `WITHSCORE` rank and score.", zrank_run);
+             "Returns the rank of a member, from the highest score.", zrevrank_arguments,
+             "The rank, from 0, or nil. With `WITHSCORE`, the rank and the score.", zrank_run);
 
 /* ---- ZRANDMEMBER ---- */
 
@@ -293,6 +294,7 @@ static enum err zrandmember_run(struct request *rq)
     return elements_pick_run(rq, COLLECTION_ZSET, rq->bound, zset_reply);
 }
 ZSET_COMMAND(zrandmember, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "Random members of a sorted set.", zrandmember_arguments,
-             "A member, or nil; with `count` different ones, below 0 so many that may repeat.",
+             "Returns random members of a sorted set.", zrandmember_arguments,
+             "A member, or nil. With `count`, an array of distinct members; if it is negative, of "
+             "that many, which may repeat.",
              zrandmember_run);

@@ -533,7 +533,7 @@ static void lines_of_users_are_taken_whole_or_not_at_all(void **state)
     assert_string_equal(load(x, "# users\n\nuser ann on +nothing\n"),
                         "file:3: Error in ACL SETUSER modifier '+nothing': Unknown command or "
                         "category name in ACL");
-    assert_string_equal(load(x, "users ann on"), "file:1: a line begins with `user <name>`");
+    assert_string_equal(load(x, "users ann on"), "file:1: a line must begin with `user <name>`");
     assert_int_equal(users_count(x), 3);
     assert_string_equal(told.names, "");
     assert_string_equal(load(x, "user bob off +set\r\n  user ann on nopass\n"), "");

@@ -295,7 +295,7 @@ static void entries_that_were_flushed_before_are_not(void **state)
         struct scan *s = open_scan(&r, NULL);
         if (is_pinned) assert_int_equal(backend_scan_pause(s, NULL), OK);
         expect_loaded(&r, s, "k", NULL);
-        /* That it is not there is news of the flush, and is held until that is durable. */
+        /* That it does not exist is news of the flush, and is held until that is durable. */
         assert_int_equal(backend_scan_depends(s), newest - 1);
         expect_loaded(&r, s, "old", NULL);
         expect_loaded(&r, s, "same", NULL);

@@ -139,7 +139,7 @@ static void a_death_is_told_after_all_that_was_said(void **state)
     struct error e;
     assert_int_equal(run(say_and_die, &s, &c, &e), ERR_CORRUPT);
     assert_int_equal(s.count, MANY);
-    assert_string_equal(e.text, "it was ended by signal 10");
+    assert_string_equal(e.text, "it was terminated by signal 10");
 }
 
 static void a_child_that_is_killed_has_found_nothing_out(void **state)
@@ -157,7 +157,7 @@ static void a_status_is_told(void **state)
     struct child c;
     struct error e;
     assert_int_equal(run(end_with_3, &s, &c, &e), ERR_CORRUPT);
-    assert_string_equal(e.text, "it ended with status 3");
+    assert_string_equal(e.text, "it exited with status 3");
 }
 
 static void a_signal_ends_the_child(void **state)

@@ -71,10 +71,10 @@ static void integers_stay_exact_integers(void **state)
     assert_string_equal("42", sum("40", "2"));
     assert_int_equal(1, out.len);
     assert_string_equal("9007199254740991", sum("9007199254740990", "1"));
-    assert_string_equal("the sum leaves +-(2^53-1), use a bigint: {\"$bigint\":\"1\"}",
+    assert_string_equal("the sum is beyond +-(2^53-1), use a bigint: {\"$bigint\":\"1\"}",
                         sum("9007199254740991", "1"));
     assert_int_equal(ERR_OVERFLOW, e.code);
-    assert_string_equal("the sum leaves +-(2^53-1), use a bigint: {\"$bigint\":\"1\"}",
+    assert_string_equal("the sum is beyond +-(2^53-1), use a bigint: {\"$bigint\":\"1\"}",
                         sum("-9007199254740991", "-1"));
 }
 
@@ -85,7 +85,7 @@ static void floats_add_as_floats(void **state)
     assert_int_equal(0xca, out.data[0]); /* a float that happens to be whole stays a float */
     assert_string_equal("0.30000000000000004", sum("0.1", "0.2"));
     assert_string_equal("{\"$number\":\"Infinity\"}", sum("1", "{\"$number\":\"Infinity\"}"));
-    assert_string_equal("the sum leaves the range of a double, use a bigint",
+    assert_string_equal("the sum is beyond the range of a double, use a bigint",
                         sum("1.7e308", "1.7e308"));
 }
 
@@ -172,7 +172,7 @@ static void range_refuses_to_leave_the_bounds(void **state)
     assert_string_equal("the sum is above the upper bound", range("9", "2", "0", "10"));
     assert_int_equal(ERR_RANGE, e.code);
     assert_string_equal("the sum is below the lower bound", range("9", "-10", "0", "10"));
-    assert_string_equal("the sum is NaN, outside the bounds",
+    assert_string_equal("the sum is NaN, which is outside the bounds",
                         range("9", "{\"$number\":\"NaN\"}", "0", "10"));
     assert_string_equal("the lower bound is above the upper bound", range("9", "1", "10", "0"));
     assert_int_equal(ERR_VALUE, e.code);

@@ -449,8 +449,9 @@ static void a_client_cannot_write_one_as_messagepack(void **state)
     buf_init(&out);
     write_packed(COLLECTION_ZSET, 3, &out);
     assert_int_equal(value_check(buf_slice(&out), &e), ERR_VALUE);
-    assert_string_equal(e.text, "invalid value: a collection, which only its own commands write "
-                                "(HSET, RPUSH, ...), at offset 0");
+    assert_string_equal(e.text,
+                        "invalid value: a collection, which only its own commands can write "
+                        "(HSET, RPUSH, ...), at offset 0");
     struct buf inside;
     buf_init(&inside);
     buf_append_byte(&inside, 0x91);
@@ -470,8 +471,9 @@ static void a_client_cannot_write_one_as_json(void **state)
     buf_init(&out);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         assert_int_equal(value_from_json(slice_str(refused[i]), NULL, &out, &e), ERR_VALUE);
-        assert_non_null(strstr(e.text, "$collection is how a hash or list is shown; only its own "
-                                       "commands write one (HSET, RPUSH, ...)"));
+        assert_non_null(strstr(e.text,
+                               "$collection shows a hash, list or other collection; only its "
+                               "own commands can write it (HSET, RPUSH, ...)"));
         assert_int_equal(out.len, 0);
     }
     buf_fini(&out);

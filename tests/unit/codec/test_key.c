@@ -127,27 +127,29 @@ static void people_may_write_shorthands(void **state)
 static void wrong_json_is_refused_with_the_place(void **state)
 {
     static const char *const cases[][2] = {
-        {"", "text ends where '[' should be at offset 0"},
+        {"", "expected '[' before the end of the text at offset 0"},
         {"5", "expected '[' at offset 0"},
-        {"[", "text ends where a part should be at offset 1"},
-        {"[1", "text ends inside the array at offset 2"},
+        {"[", "expected a part before the end of the text at offset 1"},
+        {"[1", "the array is not closed at offset 2"},
         {"[1,]", "expected a string, number, boolean or tagged part at offset 3"},
         {"[1 2]", "expected ',' or ']' at offset 3"},
         {"[1] x", "text after the end at offset 4"},
-        {"[null]", "null is no key part at offset 1"},
-        {"[[1]]", "an array is no key part at offset 1"},
-        {"[{\"a\":1}]", "an object; only $bigint, $bytes and $number make a key part at offset 1"},
-        {"[{}]", "an object; only $bigint, $bytes and $number make a key part at offset 1"},
+        {"[null]", "null cannot be part of a key at offset 1"},
+        {"[[1]]", "an array cannot be part of a key at offset 1"},
+        {"[{\"a\":1}]",
+         "an object; the only objects in a key are $bigint, $bytes and $number at offset 1"},
+        {"[{}]",
+         "an object; the only objects in a key are $bigint, $bytes and $number at offset 1"},
         {"[{\"$uuidv7\":0}]", "placeholders are not supported here at offset 12"},
         {"[{\"$versionstamp\":true}]", "placeholders are not supported here at offset 18"},
         {"[{\"$bigint\":\"1x\"}]",
-         "$bigint is decimal digits of at most 255 bytes of magnitude at offset 12"},
+         "$bigint must be decimal digits of at most 255 bytes of magnitude at offset 12"},
         {"[{\"$bigint\":1}]", "expected a string at offset 12"},
         {"[{\"$bigint\":\"1\",\"x\":1}]", "expected '}' at offset 15"},
-        {"[{\"$bytes\":\"AQ\"}]", "$bytes is not base64 at offset 11"},
-        {"[{\"$bytes\":\"AR==\"}]", "$bytes is not base64 at offset 11"},
+        {"[{\"$bytes\":\"AQ\"}]", "$bytes is not valid base64 at offset 11"},
+        {"[{\"$bytes\":\"AR==\"}]", "$bytes is not valid base64 at offset 11"},
         {"[{\"$number\":\"0\"}]",
-         "$number is \"NaN\", \"-NaN\", \"Infinity\", \"-Infinity\" or \"-0\" at offset 12"},
+         "$number must be \"NaN\", \"-NaN\", \"Infinity\", \"-Infinity\" or \"-0\" at offset 12"},
         {"[9007199254740992]", "integer beyond +-(2^53-1), write it as "
                                "{\"$bigint\":\"9007199254740992\"} at offset 1"},
         {"[-9007199254740992]", "integer beyond +-(2^53-1), write it as "
@@ -163,7 +165,7 @@ static void wrong_json_is_refused_with_the_place(void **state)
         {"[\"\xff\"]", "not UTF-8 at offset 2"},
         {"[\"\xed\xa0\x80\"]", "not UTF-8 at offset 2"},
         {"[\"a\nb\"]", "control character in a string at offset 3"},
-        {"[\"abc", "string without an end at offset 1"},
+        {"[\"abc", "unterminated string at offset 1"},
         {"[truex]", "expected a string, number, boolean or tagged part at offset 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -198,7 +200,7 @@ static void limits_are_errors_of_their_own(void **state)
     }
     assert_string_equal("invalid key: larger than 2048 bytes", e.text);
     assert_int_equal(ERR_KEY, key_from_json(slice_str("[]"), false, NULL, &out, &e));
-    assert_string_equal("invalid key: a key has at least one part", e.text);
+    assert_string_equal("invalid key: a key must have at least one part", e.text);
     assert_int_equal(OK, key_from_json(slice_str("[]"), true, NULL, &out, &e));
     buf_fini(&json);
 }
@@ -262,15 +264,16 @@ static void paths_say_the_same_as_json(void **state)
     assert_string_equal("[\"users\",42,\"profile\"]", path_json("users/#42/profile"));
     assert_string_equal("[\"\",\"#a\"]", path_json("%/%23a"));
     assert_string_equal("[]", path_json(""));
-    assert_string_equal("invalid key: empty part (the empty string is written %) at part 2",
+    assert_string_equal("invalid key: empty part (write the empty string as %) at part 2",
                         path_json("a/"));
     assert_string_equal("invalid key: a character that must be percent-escaped at part 1",
                         path_json("a*"));
     assert_string_equal("invalid key: '%' without two hex digits at part 1", path_json("%4"));
     assert_string_equal("invalid key: string is not UTF-8 at part 1", path_json("%ff"));
-    assert_string_equal("invalid key: '#' is followed by a number at part 1", path_json("#x"));
-    assert_string_equal("invalid key: '!' is followed by true or false at part 1", path_json("!x"));
-    assert_string_equal("invalid key: '&' is followed by pairs of hex digits at part 1",
+    assert_string_equal("invalid key: '#' must be followed by a number at part 1", path_json("#x"));
+    assert_string_equal("invalid key: '!' must be followed by true or false at part 1",
+                        path_json("!x"));
+    assert_string_equal("invalid key: '&' must be followed by pairs of hex digits at part 1",
                         path_json("&0"));
 }
 

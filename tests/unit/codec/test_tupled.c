@@ -44,7 +44,7 @@ static void every_kind_of_part_can_be_built(void **state)
 static void the_first_error_stays(void **state)
 {
     tupled_key_init(&key);
-    assert_string_equal("a key has at least one part", as_json());
+    assert_string_equal("a key must have at least one part", as_json());
     tupled_key_init(&key);
     tupled_key_add_string(&key, "\xff", 1);
     tupled_key_add_int(&key, INT64_MAX);

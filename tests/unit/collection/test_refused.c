@@ -93,8 +93,8 @@ static void a_copy_of_more_than_a_transaction_is_refused(void **state)
                                 .entry = cbench_stored(&t, f.key)};
     struct op op = collection_copy_op(&x);
     assert_int_equal(cbench_run(&t, 0, &op, 1), ERR_LIMIT);
-    assert_string_equal(
-        t.e.text, "a collection of 200190 bytes is larger than max-transaction-size (200189)");
+    assert_string_equal(t.e.text,
+                        "a collection of 200190 bytes exceeds max-transaction-size (200189)");
     cbench_close(&t);
 }
 

@@ -152,7 +152,7 @@ static void a_name_is_given_once(void **state)
     uint16_t a = catalog_create(t, "a", none);
     uint16_t b = catalog_create(t, "b", none);
     assert_int_equal(try_name(t, "a"), ERR_SYNTAX);
-    assert_string_equal(t->e.text, "there is a database 'a' already");
+    assert_string_equal(t->e.text, "database 'a' already exists");
     assert_int_equal(catalog_rename(t, b, "a"), ERR_SYNTAX);
     assert_int_equal(catalog_rename(t, a, "c"), OK);
     assert_null(database_find(t->x, slice_str("a")));

@@ -73,7 +73,7 @@ static void a_database_holds_so_many_entries(void **state)
     assert_int_equal(catalog_put(t, d, "a", "1"), OK);
     assert_int_equal(catalog_put(t, d, "b", "1"), OK);
     assert_int_equal(catalog_put(t, d, "c", "1"), ERR_QUOTA);
-    assert_string_equal(t->e.text, "database 'small' holds 2 of 2 entries");
+    assert_string_equal(t->e.text, "database 'small' has 2 of 2 entries");
     assert_int_equal(catalog_put(t, d, "a", "2"), OK);  /* it is there already */
     assert_int_equal(catalog_put(t, d, "c", NULL), OK); /* nothing to delete */
     assert_int_equal(catalog_put(t, d, "c", "1"), ERR_QUOTA);
@@ -110,8 +110,8 @@ static void bytes_count_up_to_the_last(void **state)
     struct catalog *t = *state;
     uint16_t d = with_bytes(t, KEY_1 + 10);
     assert_int_equal(catalog_put(t, d, "a", "12345678901"), ERR_QUOTA);
-    assert_string_equal(t->e.text,
-                        "database 'small' holds 0 bytes of 13 bytes, and this would be more");
+    assert_string_equal(
+        t->e.text, "database 'small' has 0 bytes of 13 bytes, and this would exceed the limit");
     assert_int_equal(catalog_put(t, d, "a", "1234567890"), OK);
     assert_int_equal(catalog_put(t, d, "b", ""), ERR_QUOTA);
     assert_int_equal(catalog_put(t, d, "a", "12345678901"), ERR_QUOTA);
@@ -215,7 +215,7 @@ static void the_servers_own_work_is_not_refused(void **state)
     assert_int_equal(write_all(t, d, &x, false), OK);
     assert_int_equal(backend_entries(t->rig.b, d), 2);
     assert_int_equal(catalog_put(t, d, "c", "1"), ERR_QUOTA);
-    assert_string_equal(t->e.text, "database 'small' holds 2 of 1 entries");
+    assert_string_equal(t->e.text, "database 'small' has 2 of 1 entries");
 }
 
 static void each_database_of_a_transaction_is_judged(void **state)

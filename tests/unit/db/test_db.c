@@ -115,7 +115,7 @@ static void settle(struct bench *t, uint64_t version)
     }
 }
 
-/* -1 when it is not there. */
+/* -1 when it does not exist. */
 static int get(struct bench *t, int number)
 {
     struct error e;

@@ -485,7 +485,7 @@ static void what_is_read_is_swept_in_order_of_time(void **state)
     bench_close(&t);
 }
 
-/* The clock of the machine is set, or another node leads whose clock is ahead. */
+/* The clock of the machine is set, or another node is the leader whose clock is ahead. */
 static void a_clock_that_is_set_forward_ends_no_window(void **state)
 {
     struct bench t;

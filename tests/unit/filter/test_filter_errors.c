@@ -3,10 +3,11 @@
 
 static void errors_say_what_is_wrong_and_where(void **state)
 {
-    ERROR("unknown operator $where; beside fields there are $and, $or and $not", "{'$where':'1'}");
-    ERROR("unknown operator $nor; beside fields there are $and, $or and $not",
+    ERROR("unknown operator $where; besides fields, $and, $or and $not are allowed",
+          "{'$where':'1'}");
+    ERROR("unknown operator $nor; besides fields, $and, $or and $not are allowed",
           "{'$nor':[{'a':1}]}");
-    ERROR("unknown operator $gt; beside fields there are $and, $or and $not", "{'$gt':1}");
+    ERROR("unknown operator $gt; besides fields, $and, $or and $not are allowed", "{'$gt':1}");
     ERROR("s: unknown operator $regex", "{'s':{'$regex':'z'}}");
     ERROR("s: unknown operator $not", "{'s':{'$not':{'$gt':1}}}");
     ERROR("s: $eq twice", "{'s':{'$eq':1,'\\u0024eq':1}}");
@@ -18,9 +19,11 @@ static void errors_say_what_is_wrong_and_where(void **state)
     ERROR("$not takes an object", "{'$not':[{'a':1}]}");
     ERROR("s: $in takes an array", "{'s':{'$in':'a'}}");
     ERROR("s: $nin takes an array", "{'s':{'$nin':{'a':1}}}");
-    ERROR("s: $between takes an array of two: [lowest, highest]", "{'s':{'$between':30}}");
-    ERROR("s: $between takes an array of two: [lowest, highest]", "{'s':{'$between':[1]}}");
-    ERROR("s: $between takes an array of two: [lowest, highest]", "{'s':{'$between':[1,2,3]}}");
+    ERROR("s: $between takes an array of two elements: [lowest, highest]", "{'s':{'$between':30}}");
+    ERROR("s: $between takes an array of two elements: [lowest, highest]",
+          "{'s':{'$between':[1]}}");
+    ERROR("s: $between takes an array of two elements: [lowest, highest]",
+          "{'s':{'$between':[1,2,3]}}");
     ERROR("s: $gt takes a number, bigint, string, Date or bytes, not null", "{'s':{'$gt':null}}");
     ERROR("s: $lt takes a number, bigint, string, Date or bytes, not a boolean",
           "{'s':{'$lt':true}}");
@@ -42,9 +45,9 @@ static void errors_say_what_is_wrong_and_where(void **state)
     ERROR("s: $notEmpty takes true or false", "{'s':{'$notEmpty':1}}");
     ERROR("invalid path '': empty name", "{'':5}");
     ERROR("invalid path 'a..b': empty name", "{'a..b':5}");
-    ERROR("a filter is an object at offset 0", "[]");
-    ERROR("a filter is an object at offset 1", " 5");
-    ERROR("a filter is an object at offset 0", "");
+    ERROR("a filter must be an object at offset 0", "[]");
+    ERROR("a filter must be an object at offset 1", " 5");
+    ERROR("a filter must be an object at offset 0", "");
     ERROR("text after the end at offset 3", "{} x");
     ERROR("duplicate key at offset 7", "{'a':1,'a':2}");
     ERROR("a: duplicate key at offset 12", "{'a':{'b':1,'b':2}}");
@@ -52,27 +55,28 @@ static void errors_say_what_is_wrong_and_where(void **state)
 
 static void operators_in_literals_are_errors(void **state)
 {
-    ERROR("o: $gt beside names that are no operators; an object with such names is "
+    ERROR("o: mixes $gt with names that are not operators; write an object with such names as "
           "{\"$object\":{..}}",
           "{'o':{'a':1,'$gt':2}}");
-    ERROR("o: has $gt inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: has $gt inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':{'a':{'$gt':2}}}");
-    ERROR("o: $eq has $gt inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: $eq has $gt inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':{'$eq':{'$gt':2}}}");
-    ERROR("o: $in has $gt inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: $in has $gt inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':{'$in':[1,{'$gt':2}]}}");
-    ERROR("o: has $now inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: has $now inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':[{'$now':true}]}");
-    ERROR("o: has $date inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: has $date inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':[{'$date':null,'x':1}]}");
-    ERROR("o: has $gt inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: has $gt inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':{'$object':{'a':{'$gt':1}}}}");
-    ERROR("o: has $gt inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: has $gt inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':{'$map':[['k',{'$gt':1}]]}}");
-    ERROR("o: has $object inside a literal; an object with such a name is {\"$object\":{..}}",
+    ERROR("o: has $object inside a literal; write an object with such a name as {\"$object\":{..}}",
           "{'o':[{'$object':{},'a':1}]}");
-    ERROR("o: has \\u0024gt inside a literal; an object with such a name is {\"$object\":{..}}",
-          "{'o':[{'\\u0024gt':1}]}");
+    ERROR(
+        "o: has \\u0024gt inside a literal; write an object with such a name as {\"$object\":{..}}",
+        "{'o':[{'\\u0024gt':1}]}");
     YES("{'o':{'$object':{'$gt':1}}}", "{'o':{'$object':{'$gt':1}}}");
     YES("{'o':[{'$object':{'$gt':{'$object':{'$lt':1}}}}]}",
         "{'o':[{'$object':{'$gt':{'$object':{'$lt':1}}}}]}");
@@ -81,22 +85,22 @@ static void operators_in_literals_are_errors(void **state)
 
 static void now_is_written_strictly(void **state)
 {
-#define NOW_IS "has a $now that is not {\"$now\":true} or {\"$now\":true,\"$offset\":ms}"
+#define NOW_IS "has a $now other than {\"$now\":true} or {\"$now\":true,\"$offset\":ms}"
     ERROR("e: $lt " NOW_IS, "{'e':{'$lt':{'$now':false}}}");
     ERROR("e: $lt " NOW_IS, "{'e':{'$lt':{'$now':true,'foo':1}}}");
     ERROR("e: $lt " NOW_IS, "{'e':{'$lt':{'$now':true,'$offset':1,'offset':1}}}");
     ERROR("e: $lt " NOW_IS, "{'e':{'$lt':{'$now':true,'$now':true}}}");
     ERROR("e: " NOW_IS, "{'e':{'$now':true,'$gt':1}}");
-    ERROR("e: has an $offset that is no whole number of milliseconds",
+    ERROR("e: has an $offset that is not a whole number of milliseconds",
           "{'e':{'$now':true,'$offset':'5'}}");
-    ERROR("e: has an $offset that is no whole number of milliseconds",
+    ERROR("e: has an $offset that is not a whole number of milliseconds",
           "{'e':{'$now':true,'$offset':0.5}}");
-    ERROR("e: has an $offset that is no whole number of milliseconds",
+    ERROR("e: has an $offset that is not a whole number of milliseconds",
           "{'e':{'$now':true,'$offset':9007199254740992}}");
     struct filter *f = NULL;
     struct slice text = slice_str(quoted("{'e':{'$now':true,'$offset':1}}"));
     assert_int_equal(ERR_SYNTAX, filter_compile(text, INT64_MAX, &f, &e));
-    assert_string_equal("where: e: has an $offset that leaves time", e.text);
+    assert_string_equal("where: e: has an $offset beyond the range of dates", e.text);
 }
 
 static void malformed_literals_are_blamed_on_the_filter(void **state)
@@ -104,12 +108,12 @@ static void malformed_literals_are_blamed_on_the_filter(void **state)
     ERROR("expected a value at offset 5", "{'s':}");
     ERROR("s: expected a value at offset 5", "{'s':tru}");
     ERROR("expected a value at offset 15", "{'s':{'$in':[1,]}}");
-    ERROR("text ends where a value should be at offset 5", "{'s':");
-    ERROR("text ends inside an object at offset 6", "{'s':1");
-    ERROR("text ends inside an array at offset 17", "{'$or':[{'a':1}  ");
+    ERROR("expected a value before the end of the text at offset 5", "{'s':");
+    ERROR("the object is not closed at offset 6", "{'s':1");
+    ERROR("the array is not closed at offset 17", "{'$or':[{'a':1}  ");
     ERROR("expected ',' or '}' at offset 7", "{'s':1 2}");
     ERROR("s: number with a leading zero at offset 5", "{'s':01}");
-    ERROR("s: a $bigint is a string of decimal digits at offset 16", "{'s':{'$bigint':5}}");
+    ERROR("s: $bigint must be a string of decimal digits at offset 16", "{'s':{'$bigint':5}}");
     ERROR("s: expected ',' or ']' at offset 7", "{'s':[1}]}");
     ERROR("s: placeholders are not supported here at offset 16", "{'s':{'$uuidv7':true}}");
     ERROR("s: placeholders are not supported here at offset 23", "{'s':[{'$versionstamp':true}]}");
@@ -162,11 +166,11 @@ static void depth_is_limited(void **state)
     assert_string_equal("where: a: deeper than 128 levels at offset 133", compile_buf(&text));
     text.len = 0;
     repeat(&text, "[", 200000);
-    assert_string_equal("where: a filter is an object at offset 0", compile_buf(&text));
+    assert_string_equal("where: a filter must be an object at offset 0", compile_buf(&text));
     text.len = 0;
     buf_append_str(&text, "{\"a\":{\"b\":");
     repeat(&text, "[", 200000);
-    assert_string_equal("where: text ends where a value should be at offset 200010",
+    assert_string_equal("where: expected a value before the end of the text at offset 200010",
                         compile_buf(&text));
     buf_fini(&text);
 }

@@ -222,16 +222,16 @@ static void every_encoding_of_a_name_and_of_what_is_skipped_will_do(void **state
 
 static void what_is_no_path_is_an_error(void **state)
 {
-    static const char index[] = "an index is [0], [1], .. or, from the end, [#-1], [#-2], ..";
+    static const char index[] = "an index must be [0], [1], .. or, from the end, [#-1], [#-2], ..";
     BAD("empty name", "");
     BAD("empty name", ".a");
     BAD("empty name", "a.");
     BAD("empty name", "a..b");
     BAD("empty name", "$.");
     BAD("empty name", "a.[0]");
-    BAD("an index comes after a name or '$'", "[0]");
-    BAD("a first name that begins with '$' is quoted", "$a");
-    BAD("a first name that begins with '$' is quoted", "$$");
+    BAD("an index must follow a name or '$'", "[0]");
+    BAD("quote a first name that begins with '$'", "$a");
+    BAD("quote a first name that begins with '$'", "$$");
     BAD("'[' without ']'", "a[0");
     BAD("'[' without ']'", "a[");
     BAD(index, "a[]");
@@ -245,12 +245,12 @@ static void what_is_no_path_is_an_error(void **state)
     BAD(index, "a[ 1]");
     BAD(index, "a[4294967296]");
     BAD(index, "a['x']");
-    BAD("'.' or '[' is needed after ']'", "a[0]b");
-    BAD("'.' or '[' is needed after ']'", "a[0]]");
+    BAD("expected '.' or '[' after ']'", "a[0]b");
+    BAD("expected '.' or '[' after ']'", "a[0]]");
     BAD("malformed quoted name", "'a");
     BAD("malformed quoted name", "'a\\x'");
     BAD("malformed quoted name", "'\\ud800'");
-    BAD("a quoted name goes on after its quote", "'a'b");
+    BAD("text after a quoted name", "'a'b");
     const struct path *path = NULL;
     arena_reset(&arena);
     assert_int_equal(ERR_SYNTAX, path_compile(slice_of("a\xff", 2), &arena, &path, &e));

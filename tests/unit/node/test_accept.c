@@ -151,7 +151,7 @@ static void a_user_that_is_off_is_none(void **state)
 
 static void what_is_proven_is_all_of_it(void **state)
 {
-    static const char no[] = "-NOAUTH this node does not know the secret of this engine\r\n";
+    static const char no[] = "-NOAUTH this node does not have the secret of this engine\r\n";
     begin();
     (void)pass("leader", 9, bob, sizeof bob); /* what the leader said, given back */
     nodes_replied(o.t, no);
@@ -242,7 +242,7 @@ static void a_node_that_does_not_lead_takes_none(void **state)
     begin();
     o.t->node.leads = false;
     (void)pass("standby", 9, bob, sizeof bob);
-    nodes_replied(o.t, "-TRYAGAIN this node does not lead\r\n");
+    nodes_replied(o.t, "-TRYAGAIN this node is not the leader\r\n");
     is_still_its_own();
 }
 
@@ -251,7 +251,7 @@ static void where_nodes_speak_tls_all_must(void **state)
     const struct slice argv[] = {slice_str("KV.LINK"), slice_str("BEGIN"), slice_str(NONCE)};
     o.t->node.is_tls = true;
     (void)say(argv, 3);
-    nodes_replied_with(o.t, "-NOAUTH nodes connect under TLS here");
+    nodes_replied_with(o.t, "-NOAUTH nodes connect with TLS here");
     assert_null(o.offer);
     o.link.is_tls = true;
     begin();

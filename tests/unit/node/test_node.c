@@ -175,7 +175,7 @@ static void a_client_waits_until_users_are_known(void **state)
     waiter_cancel(&w);
     clock_set_fake_ms(START_MS + 100);
     assert_int_equal(node_await_users(&t->node, &p, &w, &e), ERR_TRYAGAIN);
-    assert_string_equal(e.text, "the users are not known yet: PostgreSQL has not said them");
+    assert_string_equal(e.text, "the users are not loaded yet: PostgreSQL has not returned them");
     assert_null(w.next);
     assert_int_equal(p.begun_us, 0);
     t->env.users.are_awaited = false;

@@ -92,7 +92,7 @@ static void the_leaders_address_is_told_by_the_masters_name(void **state)
     says("SENTINEL GET-MASTER-ADDR-BY-NAME mymaste", "*-1\r\n");
     node_lead(&x.t->node);
     says("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster", "*2\r\n$3\r\n::1\r\n$4\r\n6379\r\n");
-    x.t->env.node.serving.is_mute = true; /* its lease is over */
+    x.t->env.node.serving.is_mute = true; /* its lease has expired */
     says("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster", "*-1\r\n");
 }
 
@@ -156,12 +156,12 @@ static void sentinels_are_the_others_that_have_a_port_for_it(void **state)
 
 static void a_quorum_is_there_while_a_node_leads(void **state)
 {
-    says("SENTINEL CKQUORUM mymaster", "-NOQUORUM no node leads\r\n");
+    says("SENTINEL CKQUORUM mymaster", "-NOQUORUM there is no leader\r\n");
     nodes_follow(x.t, 5);
     says("SENTINEL CKQUORUM mymaster", "+OK 2 usable Sentinels. Quorum and failover authorization "
                                        "can be reached\r\n");
     (void)snprintf(x.t->node.known.cause, NODES_NOTICE_BYTES, "why");
-    says("SENTINEL CKQUORUM mymaster", "-NOQUORUM no node leads: why\r\n");
+    says("SENTINEL CKQUORUM mymaster", "-NOQUORUM there is no leader: why\r\n");
     x.t->node.known.cause[0] = '\0';
     x.t->env.node.serving.is_stuck = true;
     (void)snprintf(x.t->env.node.serving.why.text, ERROR_TEXT_BYTES, "it is late");
@@ -171,12 +171,12 @@ static void a_quorum_is_there_while_a_node_leads(void **state)
 static void words_that_are_none_are_refused(void **state)
 {
     says("SENTINEL MYID", "$2\r\nn1\r\n");
-    says_with("SENTINEL MYID x", "-ERR SENTINEL has MASTERS");
-    says_with("SENTINEL MASTER", "-ERR SENTINEL has MASTERS");
-    says_with("SENTINEL FAILOVER mymaster", "-ERR SENTINEL has MASTERS");
+    says_with("SENTINEL MYID x", "-ERR SENTINEL supports MASTERS");
+    says_with("SENTINEL MASTER", "-ERR SENTINEL supports MASTERS");
+    says_with("SENTINEL FAILOVER mymaster", "-ERR SENTINEL supports MASTERS");
     says("SENTINEL", "-ERR wrong number of arguments for 'SENTINEL' command\r\n");
-    says("GET a", "-ERR unknown command 'GET': this is the port of Sentinel\r\n");
-    says("PINGX", "-ERR unknown command 'PINGX': this is the port of Sentinel\r\n");
+    says("GET a", "-ERR unknown command 'GET': this port speaks the Sentinel protocol\r\n");
+    says("PINGX", "-ERR unknown command 'PINGX': this port speaks the Sentinel protocol\r\n");
     says("ROLE", "*2\r\n$8\r\nsentinel\r\n*1\r\n$8\r\nmymaster\r\n");
     assert_false(x.c.is_over);
     says("quit", "+OK\r\n");
@@ -224,9 +224,9 @@ static void before_users_are_known_none_may(void **state)
     x.c.is_known = false;
     sentinel_let_in(&x.c);
     assert_true(x.c.is_early);
-    says_with("PING", "-TRYAGAIN the users are not known yet");
-    says_with("AUTH bob secret", "-TRYAGAIN the users are not known yet");
-    says_with("HELLO 2", "-TRYAGAIN the users are not known yet");
+    says_with("PING", "-TRYAGAIN the users are not loaded yet");
+    says_with("AUTH bob secret", "-TRYAGAIN the users are not loaded yet");
+    says_with("HELLO 2", "-TRYAGAIN the users are not loaded yet");
     x.t->env.users.are_awaited = false;
     sentinel_let_in(&x.c);
     says("PING", "+PONG\r\n");

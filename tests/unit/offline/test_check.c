@@ -37,8 +37,7 @@ static void a_directory_of_something_else_is_refused(void **state)
     put(t, "versions", slice_str("x"));
     put(t, "journal-1.txt", slice_str("x"));
     assert_int_equal(check_run(&t->k, &t->e), ERR_SYNTAX);
-    assert_non_null(
-        strstr(t->e.text, "is no data directory, which has a tupled.db, and no archive"));
+    assert_non_null(strstr(t->e.text, "is neither a data directory (no tupled.db) nor an archive"));
     t->k.dir = rig_path(&t->rig, "none");
     assert_int_not_equal(check_run(&t->k, &t->e), OK);
 }
@@ -76,7 +75,7 @@ static void a_changed_byte_of_a_page_is_told(void **state)
     uint64_t pages = t->k.pages;
     damage(t, "tupled.db", 4096 + 100);
     looks_run(t);
-    looks_found(t, "damage pages tupled.db at offset 4096: ", "page 2 has a wrong checksum");
+    looks_found(t, "damage pages tupled.db at offset 4096: ", "page 2: checksum mismatch");
     assert_int_equal(t->k.damaged, 1);
     assert_int_equal(t->k.pages, pages);
 }
@@ -90,7 +89,7 @@ static void a_journal_without_its_store_is_damage(void **state)
     rig_abandon(&t->rig);
     assert_int_equal(file_remove(rig_path(&t->rig, "tupled.db"), &t->e), OK);
     looks_run(t);
-    looks_found(t, "damage pages tupled.db: ", "it is missing, but its journal is there");
+    looks_found(t, "damage pages tupled.db: ", "it is missing, but its journal exists");
 }
 
 static void what_a_server_has_is_left_alone(void **state)
@@ -104,7 +103,7 @@ static void what_a_server_has_is_left_alone(void **state)
     file_unlock(fd);
     t->k.files_only = true;
     looks_run(t);
-    looks_found(t, "damage pages tupled.db: ", "it is no database: it has 1 bytes");
+    looks_found(t, "damage pages tupled.db: ", "it is not a database: its size is 1 bytes");
     assert_int_equal(file_remove(rig_path(&t->rig, "LOCK"), &t->e), OK);
     looks_run(t);
     assert_false(file_exists(rig_path(&t->rig, "LOCK"))); /* looking makes none */
@@ -192,14 +191,14 @@ static void a_file_of_an_archive_is_what_it_was(void **state)
     looks_found(t, "damage archive ", "it has 6 bytes, not 5");
     put(t, segment_name(t, &m, 0), slice_str("12345"));
     looks_run(t);
-    looks_found(t, "damage archive ", "its checksum is wrong");
+    looks_found(t, "damage archive ", "checksum mismatch");
     assert_int_equal(archive_sum(rig_path(&t->rig, segment_name(t, &m, 0)), NULL,
                                  &m.segments[0].bytes, &m.segments[0].sum, &t->e),
                      OK);
     save(t, &m);
     looks_run(t); /* it is, but it is no segment */
     assert_int_equal(t->k.damaged, 1);
-    assert_null(strstr((char *)t->lines.data, "checksum is wrong"));
+    assert_null(strstr((char *)t->lines.data, "checksum mismatch"));
     m.segments[0].timeline = 2;
     put(t, segment_name(t, &m, 0), slice_str("12345"));
     save(t, &m);
@@ -220,8 +219,7 @@ static void a_gap_between_segments_is_told(void **state)
     save(t, &m);
     looks_run(t);
     looks_found(t, "damage archive ",
-                "a gap before it: it begins after version 25, the segment "
-                "before it ends at 20");
+                "there is a gap: it begins after version 25, but the segment before it ends at 20");
     assert_int_equal(t->k.damaged, 4 + 1); /* the files are missing too */
     manifest_fini(&m);
 }

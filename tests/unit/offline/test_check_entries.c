@@ -136,7 +136,7 @@ static void keys_and_values_must_be_such(void **state)
     looks_found(t, "damage entries kv, database 0, entry []: ", "its key is empty");
     looks_found(t, "damage entries kv, database 0, entry ff: ", "its key cannot be decoded");
     looks_found(t, "damage entries kv, database 0, unknown space 78: ",
-                "it is in space 18, which nothing uses");
+                "it is in space 18, which is not in use");
     assert_int_equal(t->k.entries, 4);
     buf_fini(&key);
 }
@@ -154,8 +154,8 @@ static void an_entry_with_an_end_has_a_row_that_says_so(void **state)
     set_expiry(t, 4, slice_str("\xff"), slice_of(NULL, 0)); /* of a part, but of no key's */
     look(t, 6);
     looks_found(t, "damage entries kv, database 0, entry [\"a\"]: ",
-                "it expires at 1800000000000, but has no row that says so");
-    looks_found(t, "damage entries kv, database 0, expiry of [\"a\"]: ", "its time is no time");
+                "it expires at 1800000000000, but has no row in the expiry index");
+    looks_found(t, "damage entries kv, database 0, expiry of [\"a\"]: ", "its time is invalid");
     looks_found(t,
                 "damage entries kv, database 0, expiry of [\"a\"]: ", "it has a value of 1 bytes");
     looks_found(
@@ -189,7 +189,7 @@ static void a_request_id_has_its_user_time_and_fingerprint(void **state)
     set_row(t, 0, SPACE_IDEM, slice_of(rest, 2 + 256), slice_of(reply, sizeof reply));
     look(t, 4);
     looks_found(t, "damage entries kv, database 0, request id 0161: ",
-                "its value, of 23 bytes, has no time and fingerprint");
+                "its value of 23 bytes has no time and fingerprint");
     looks_found(t, "damage entries kv, database 0, request id 0162: ", "has no time");
     looks_found(t, "damage entries kv, database 0, request id 05616263: ", "it has no user and id");
     looks_found(t, "damage entries kv, database 0, request id 0175", "...: it has no user and id");
@@ -208,7 +208,7 @@ static void rows_of_the_catalog_agree_with_each_other(void **state)
     set_row(t, 3, SPACE_DATABASE, slice_str("\x01\x01"), slice_of(one, 1));
     look(t, 7);
     looks_found(t, "damage entries ", "database 18 has the same name, 'twice'");
-    looks_found(t, "damage entries ", "it was made at version 1000, but the newest is");
+    looks_found(t, "damage entries ", "it was created at version 1000, but the newest is");
     looks_found(t, "damage entries ", "it names no database");
     looks_found(t, "damage entries ", "the row of database 257 cannot be decoded");
     looks_found(t, "damage entries ", "the last number has 1 bytes");
@@ -230,7 +230,7 @@ static void a_database_is_in_the_catalog(void **state)
     set_catalog(t, 16, "name", 1);
     look(t, 1); /* it is told once */
     looks_found(t, "damage entries kv, database 17, entry [\"a\"]: ",
-                "it is of database 17, which is not in the catalog");
+                "it belongs to database 17, which is not in the catalog");
     buf_fini(&key);
 }
 

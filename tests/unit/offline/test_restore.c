@@ -218,14 +218,14 @@ static void a_directory_that_has_something_is_refused(void **state)
     (void)make_base(t);
     assert_int_equal(dir_make(to, &t->e), OK);
     assert_int_equal(file_write_all(path_in(to, "x"), slice_str(""), &t->e), OK);
-    refuses(t, ERR_SYNTAX, "is not empty: a restore makes a new directory");
+    refuses(t, ERR_SYNTAX, "is not empty: a restore needs a new directory");
     assert_false(file_exists(part));
     assert_true(file_exists(path_in(to, "x")));
 }
 
 static void what_is_no_archive_is_refused(void **state)
 {
-    refuses(*state, ERR_SYNTAX, "is no archive: it has no file `manifest`");
+    refuses(*state, ERR_SYNTAX, "is not an archive: it has no file `manifest`");
 }
 
 static void a_timeline_that_is_not_there_is_refused(void **state)
@@ -242,11 +242,11 @@ static void a_base_that_is_not_what_it_was_is_refused(void **state)
     (void)make_base(t);
     t->m.bases[0].sum ^= 1;
     save(t);
-    refuses(t, ERR_CORRUPT, "is damaged: its checksum is wrong");
+    refuses(t, ERR_CORRUPT, "is damaged: checksum mismatch");
     t->m.bases[0].sum ^= 1;
     t->m.bases[0].bytes++;
     save(t);
-    refuses(t, ERR_CORRUPT, "is damaged: its checksum is wrong");
+    refuses(t, ERR_CORRUPT, "is damaged: checksum mismatch");
     t->m.bases[0].version++; /* then it has another name */
     save(t);
     refuses(t, ERR_CORRUPT, "is missing");
@@ -259,7 +259,7 @@ static void a_version_outside_of_the_archive_is_refused(void **state)
     t->k.version = make_base(t) + 1;
     refuses(t, ERR_SYNTAX, "is not in it");
     t->k.version -= 2;
-    refuses(t, ERR_SYNTAX, "does not go back that far");
+    refuses(t, ERR_SYNTAX, "does not reach back that far");
     t->k.version++;
     restores(t);
 }
@@ -270,7 +270,7 @@ static void a_moment_before_the_first_base_is_refused(void **state)
     (void)make_base(t);
     t->k.has_time = true;
     t->k.time_ms = BASE_MS - 1;
-    refuses(t, ERR_SYNTAX, "does not go back that far: the oldest that it has is version");
+    refuses(t, ERR_SYNTAX, "does not reach back that far; its oldest version is");
     t->k.time_ms = BASE_MS;
     restores(t);
     assert_true(t->k.is_short);
@@ -281,10 +281,10 @@ static void without_a_base_segments_must_go_back_to_the_first_commit(void **stat
     struct bench *t = *state;
     add_timeline(t, 1, 0, 0, 0);
     save(t);
-    refuses(t, ERR_SYNTAX, "has no base backup yet");
+    refuses(t, ERR_SYNTAX, "has no base backup");
     add_segment(t, 2, 10, 20);
     save(t);
-    refuses(t, ERR_SYNTAX, "has no base backup yet");
+    refuses(t, ERR_SYNTAX, "has no base backup");
 }
 
 static void a_gap_is_told_with_the_last_version_before_it(void **state)
@@ -295,8 +295,8 @@ static void a_gap_is_told_with_the_last_version_before_it(void **state)
     add_segment(t, 3, 20, 30);
     save(t);
     refuses(t, ERR_CORRUPT,
-            "segment 2 of timeline 1 is missing, but later ones are there; up to "
-            "version 000000000000000a0000 all is there");
+            "segment 2 of timeline 1 is missing, but there are later ones; everything up "
+            "to version 000000000000000a0000 is available");
 }
 
 static void without_a_wish_it_is_the_timeline_that_was_written_to_last(void **state)

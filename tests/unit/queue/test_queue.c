@@ -239,7 +239,7 @@ static void no_backoff_means_no_retry(void **state)
     at(&t, 10);
     tick(&t);
     assert_string_equal(data(&t, "lost"), "a");
-    assert_string_equal(dead(&t, "q"), "a 1 the lease ended 10");
+    assert_string_equal(dead(&t, "q"), "a 1 the lease has ended 10");
     audit(&t, "q");
     qbench_close(&t);
 }

@@ -124,9 +124,9 @@ static void what_is_wrong_with_options_is_named(void **state)
            "value is not an integer or out of range: COUNT 'many'");
     refuse(&lease_arguments, "c jobs COUNT 101", "COUNT must be between 1 and 100, not 101");
     refuse(&lease_arguments, "c jobs QUIET quiet",
-           "syntax error: 'quiet' is given twice or contradicts an earlier option");
+           "syntax error: 'quiet' is a duplicate or contradicts an earlier option");
     refuse(&lease_arguments, "c jobs FAST fast",
-           "syntax error: 'fast' is given twice or contradicts an earlier option");
+           "syntax error: 'fast' is a duplicate or contradicts an earlier option");
     refuse(&lease_arguments, "c jobs FAST SLOW x",
            "syntax error: 'SLOW': only one of FAST and SLOW may be given");
 }
@@ -245,8 +245,8 @@ static void a_count_says_how_long_a_list_is(void **state)
     refuse(&counted_arguments, "c a WORDS 2 x", "syntax error: WORDS needs an argument");
     refuse(&counted_arguments, "c a WORDS 0", "WORDS must be between 1 and 5, not 0");
     refuse(&counted_arguments, "c a DELAYS 2 1",
-           "syntax error: DELAYS needs an argument; first comes the number of delays, then they: "
-           "DELAYS 2 10 50");
+           "syntax error: DELAYS needs an argument; the number of delays must come first: DELAYS "
+           "2 10 50");
 }
 
 /* ---- arguments inside of others -------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static const char *look(struct bench *t, uint64_t id)
     if (r != OK) {
         assert_int_equal(r, ERR_SYNTAX);
         assert_string_equal(t->rq.error.text,
-                            "invalid cursor: unknown or forgotten; begin again with 0");
+                            "invalid cursor: unknown or expired; start again with 0");
         return NULL;
     }
     assert_true(place.len < sizeof room);

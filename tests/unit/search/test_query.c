@@ -211,10 +211,11 @@ static void symbols_are_ignored(void **state)
     assert_string_equal("NEAR(\"a\" \"b\")", translate("NEAR(- a - b -)"));
     assert_string_equal("\"a\" OR \"b\"", translate("- AND (a OR b)"));
     assert_string_equal("1", find("apple & red"));
-    assert_string_equal("query: nothing to search for", translate(""));
-    assert_string_equal("query: nothing to search for", translate(" \t\r\n"));
-    assert_string_equal("query: nothing to search for", translate("- (& OR |) name:- NEAR(-)"));
-    assert_string_equal("query: NOT with nothing before it at offset 2", translate("- NOT a"));
+    assert_string_equal("query: empty", translate(""));
+    assert_string_equal("query: empty", translate(" \t\r\n"));
+    assert_string_equal("query: empty", translate("- (& OR |) name:- NEAR(-)"));
+    assert_string_equal("query: NOT without an operand before it at offset 2",
+                        translate("- NOT a"));
 }
 
 /* The parser cannot know them; FTS5 drops them where they stand beside others. */
@@ -320,45 +321,49 @@ static void random_queries_find_what_the_model_says(void **state)
 
 static void operators_need_both_sides(void **state)
 {
-    assert_string_equal("query: AND with nothing before it at offset 0", translate("AND a"));
-    assert_string_equal("query: AND with nothing after it at offset 2", translate("a AND"));
-    assert_string_equal("query: OR with nothing before it at offset 0", translate("OR a"));
-    assert_string_equal("query: OR with nothing after it at offset 3", translate("(a OR )"));
-    assert_string_equal("query: NOT with nothing before it at offset 1", translate(" NOT a"));
-    assert_string_equal("query: NOT with nothing after it at offset 4", translate("a   NOT"));
-    assert_string_equal("query: AND with nothing after it at offset 2", translate("a AND OR b"));
-    assert_string_equal("query: AND with nothing after it at offset 2", translate("a AND NOT b"));
-    assert_string_equal("query: OR with nothing before it at offset 5", translate("a b (OR c)"));
-    assert_string_equal("query: AND with nothing before it at offset 0", translate("AND"));
+    assert_string_equal("query: AND without an operand before it at offset 0", translate("AND a"));
+    assert_string_equal("query: AND without an operand after it at offset 2", translate("a AND"));
+    assert_string_equal("query: OR without an operand before it at offset 0", translate("OR a"));
+    assert_string_equal("query: OR without an operand after it at offset 3", translate("(a OR )"));
+    assert_string_equal("query: NOT without an operand before it at offset 1", translate(" NOT a"));
+    assert_string_equal("query: NOT without an operand after it at offset 4", translate("a   NOT"));
+    assert_string_equal("query: AND without an operand after it at offset 2",
+                        translate("a AND OR b"));
+    assert_string_equal("query: AND without an operand after it at offset 2",
+                        translate("a AND NOT b"));
+    assert_string_equal("query: OR without an operand before it at offset 5",
+                        translate("a b (OR c)"));
+    assert_string_equal("query: AND without an operand before it at offset 0", translate("AND"));
     assert_int_equal(ERR_SYNTAX, e.code);
 }
 
 static void a_colon_belongs_to_a_path(void **state)
 {
-    assert_string_equal("query: no path 'foo' at offset 2; there are: name, text, tags[0].x; put a "
-                        "word with a colon in quotes",
-                        translate("a foo:b"));
-    assert_string_equal("query: no path '' at offset 0; there are: name, text, tags[0].x; put a "
-                        "word with a colon in quotes",
-                        translate(":)"));
-    assert_string_equal("query: no path 'Name' at offset 0; there are: name, text, tags[0].x; put "
-                        "a word with a colon in quotes",
-                        translate("Name:x"));
-    assert_string_equal("query: no path 'http' at offset 5; there are: name, text, tags[0].x; put "
-                        "a word with a colon in quotes",
-                        translate("name:http://x"));
-    assert_string_equal("query: no path 'c0' at offset 0; there are: name, text, tags[0].x; put a "
-                        "word with a colon in quotes",
-                        translate("c0:x"));
-    assert_string_equal("query: a path with nothing to search for after it at offset 2",
-                        translate("a name:"));
-    assert_string_equal("query: a path with nothing to search for after it at offset 1",
-                        translate("(name:)"));
-    assert_string_equal("query: a path with nothing to search for after it at offset 0",
-                        translate("name:OR b"));
-    assert_string_equal("query: a path with nothing to search for after it at offset 0",
-                        translate("name:text:b"));
-    assert_string_equal("query: a path inside of another path's parentheses at offset 8",
+    assert_string_equal(
+        "query: unknown path 'foo' at offset 2; the paths are name, text, tags[0].x; put a "
+        "word with a colon in quotes",
+        translate("a foo:b"));
+    assert_string_equal(
+        "query: unknown path '' at offset 0; the paths are name, text, tags[0].x; put a "
+        "word with a colon in quotes",
+        translate(":)"));
+    assert_string_equal(
+        "query: unknown path 'Name' at offset 0; the paths are name, text, tags[0].x; put "
+        "a word with a colon in quotes",
+        translate("Name:x"));
+    assert_string_equal(
+        "query: unknown path 'http' at offset 5; the paths are name, text, tags[0].x; put "
+        "a word with a colon in quotes",
+        translate("name:http://x"));
+    assert_string_equal(
+        "query: unknown path 'c0' at offset 0; the paths are name, text, tags[0].x; put a "
+        "word with a colon in quotes",
+        translate("c0:x"));
+    assert_string_equal("query: a path without a query at offset 2", translate("a name:"));
+    assert_string_equal("query: a path without a query at offset 1", translate("(name:)"));
+    assert_string_equal("query: a path without a query at offset 0", translate("name:OR b"));
+    assert_string_equal("query: a path without a query at offset 0", translate("name:text:b"));
+    assert_string_equal("query: a path inside the parentheses of another path at offset 8",
                         translate("name:(a text:b)"));
 }
 
@@ -392,13 +397,13 @@ static void many_and_long_paths_are_not_all_told(void **state)
 
 static void quotes_and_parentheses_must_be_closed(void **state)
 {
-    assert_string_equal("query: a quote that is not closed at offset 2", translate("a \"b c"));
-    assert_string_equal("query: a quote that is not closed at offset 0", translate("\"a\"\""));
-    assert_string_equal("query: a parenthesis that is not closed at offset 0", translate("(a"));
-    assert_string_equal("query: a parenthesis that is not closed at offset 0", translate("("));
-    assert_string_equal("query: a parenthesis that was not opened at offset 1", translate("a)"));
-    assert_string_equal("query: a parenthesis that was not opened at offset 0", translate(")"));
-    assert_string_equal("query: parentheses with nothing in them at offset 2", translate("a ()"));
+    assert_string_equal("query: unterminated quote at offset 2", translate("a \"b c"));
+    assert_string_equal("query: unterminated quote at offset 0", translate("\"a\"\""));
+    assert_string_equal("query: missing closing parenthesis at offset 0", translate("(a"));
+    assert_string_equal("query: missing closing parenthesis at offset 0", translate("("));
+    assert_string_equal("query: unmatched closing parenthesis at offset 1", translate("a)"));
+    assert_string_equal("query: unmatched closing parenthesis at offset 0", translate(")"));
+    assert_string_equal("query: empty parentheses at offset 2", translate("a ()"));
 }
 
 static void a_star_stands_behind_a_word(void **state)
@@ -417,25 +422,27 @@ static void near_takes_words_and_a_number(void **state)
 {
     assert_string_equal("query: NEAR without words at offset 0", translate("NEAR()"));
     assert_string_equal("query: NEAR without words at offset 0", translate("NEAR(,5)"));
-    assert_string_equal("query: a NEAR that is not closed at offset 0", translate("NEAR(a b"));
-    assert_string_equal("query: a NEAR that is not closed at offset 0", translate("NEAR(a, 5"));
+    assert_string_equal("query: NEAR without a closing parenthesis at offset 0",
+                        translate("NEAR(a b"));
+    assert_string_equal("query: NEAR without a closing parenthesis at offset 0",
+                        translate("NEAR(a, 5"));
     static const char what[] =
-        "query: NEAR with something else than words, phrases and a number at offset 7";
+        "query: NEAR may contain only words, phrases and a number at offset 7";
     assert_string_equal(what, translate("NEAR(a (b))"));
     assert_string_equal(what, translate("NEAR(a OR b)"));
     assert_string_equal(what, translate("NEAR(a NEAR(b c))"));
     static const char number[] =
-        "query: NEAR's comma without a number of at most 6 digits after it at offset 8";
+        "query: the comma in NEAR must be followed by a number of at most 6 digits at offset 8";
     assert_string_equal(number, translate("NEAR(a, b)"));
     assert_string_equal(number, translate("NEAR(a, )"));
     assert_string_equal(number, translate("NEAR(a, -1)"));
     assert_string_equal(number, translate("NEAR(a, 1000000)"));
-    assert_string_equal("query: NEAR with something else than words, phrases and a number at "
-                        "offset 10",
+    assert_string_equal("query: NEAR may contain only words, phrases and a number at offset 10",
                         translate("NEAR(a, 1 b)"));
-    assert_string_equal("query: no path 'name' at offset 5; there are: name, text, tags[0].x; put "
-                        "a word with a colon in quotes",
-                        translate("NEAR(name:a b)"));
+    assert_string_equal(
+        "query: unknown path 'name' at offset 5; the paths are name, text, tags[0].x; put "
+        "a word with a colon in quotes",
+        translate("NEAR(name:a b)"));
 }
 
 static void only_text_is_a_query(void **state)
@@ -473,7 +480,7 @@ static void what_is_too_large_is_an_error(void **state)
     assert_int_equal(ERR_LIMIT, e.code);
     query.len = 0;
     append_times(&query, "(", QUERY_DEPTH_MAX + 1);
-    assert_string_equal("query: too many parentheses inside one another at offset 10",
+    assert_string_equal("query: parentheses nested too deeply at offset 10",
                         translate_slice(buf_slice(&query)));
     assert_int_equal(ERR_LIMIT, e.code);
     buf_fini(&query);

@@ -178,7 +178,7 @@ static void a_damaged_description_is_an_error(void **state)
                         read_error("9401c403026b00a6706f7274657291a0", ERR_CORRUPT));
     assert_string_equal("text index: a path is damaged",
                         read_error("9401c403026b00a6706f7274657291a1ff", ERR_CORRUPT));
-    assert_string_equal("text index: its format is newer than this program",
+    assert_string_equal("text index: its format is newer than this version supports",
                         read_error("9503c0", ERR_FORMAT));
 }
 

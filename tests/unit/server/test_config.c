@@ -473,8 +473,8 @@ static void bad_values_name_the_accepted_range(void **state)
 
 static void unknown_names_and_bad_quotes_are_refused(void **state)
 {
-    assert_file_refused("port 1\nprot 2\n", "line 2: >>> 'prot 2'", "no such setting");
-    assert_file_refused("sav 60 1\n", "line 1: >>> 'sav 60 1'", "no such setting");
+    assert_file_refused("port 1\nprot 2\n", "line 2: >>> 'prot 2'", "unknown setting");
+    assert_file_refused("sav 60 1\n", "line 1: >>> 'sav 60 1'", "unknown setting");
     assert_file_refused("dir \"a", "line 1: >>> 'dir \"a'", "unbalanced quotes");
     assert_file_refused("dir 'a", "line 1", "unbalanced quotes");
     assert_file_refused("dir \"a\"b", "line 1", "unbalanced quotes");
@@ -573,7 +573,7 @@ static void harmless_settings_of_redis_are_passed_over(void **state)
                      OK);
     assert_int_equal(c.port, 1);
     assert_non_null(strstr(c.passed_over, "appendonly: the journal is always written\n"));
-    assert_non_null(strstr(c.passed_over, "\nmaxmemory-policy: no data is evicted here\n"));
+    assert_non_null(strstr(c.passed_over, "\nmaxmemory-policy: eviction is not supported\n"));
     assert_null(strstr(c.passed_over, "secret"));
     struct config copy;
     config_copy(&copy, &c);
@@ -581,30 +581,30 @@ static void harmless_settings_of_redis_are_passed_over(void **state)
     config_fini(&copy);
     config_fini(&c);
     ASSERT_ARGS_REFUSED(
-        "option --maxmemory: this setting of Redis cannot have that value: no data is "
-        "evicted here; cache-size and write-buffer-limit bound memory",
+        "option --maxmemory: this value of a Redis setting is not supported: eviction is not "
+        "supported; cache-size and write-buffer-limit limit the memory",
         "--maxmemory", "100mb");
     ASSERT_ARGS_REFUSED(
-        "option --cluster-enabled: this setting of Redis cannot have that value: there is "
-        "no Redis Cluster here; several servers are a cluster over PostgreSQL",
+        "option --cluster-enabled: this value of a Redis setting is not supported: Redis Cluster "
+        "is not supported; several servers form a cluster over PostgreSQL",
         "--cluster-enabled", "yes");
     ASSERT_ARGS_REFUSED(
-        "option --appendfsync: this setting of Redis cannot have that value: durability is "
-        "the setting that says when the journal is synced",
+        "option --appendfsync: this value of a Redis setting is not supported: durability sets "
+        "when the journal is synced",
         "--appendfsync", "sometimes");
     assert_file_refused("replicaof 127.0.0.1 1\n", "line 1: >>> 'replicaof 127.0.0.1 1'",
-                        "no replication here");
+                        "replication is not supported");
 }
 
 static void option_errors_name_the_option(void **state)
 {
     ASSERT_ARGS_REFUSED("option --port: port must be a number from 0 to 65535", "--port", "x");
     ASSERT_ARGS_REFUSED("option --port: port takes one value, not 0", "--port");
-    ASSERT_ARGS_REFUSED("option --prot: there is no such setting", "--prot", "1");
-    ASSERT_ARGS_REFUSED("option --: there is no such setting", "--");
+    ASSERT_ARGS_REFUSED("option --prot: unknown setting", "--prot", "1");
+    ASSERT_ARGS_REFUSED("option --: unknown setting", "--");
     ASSERT_ARGS_REFUSED("option --port: port takes one value, not 2", "--port", "1", "2");
     ASSERT_ARGS_REFUSED("unknown option -p: options begin with --", "-p", "1");
-    ASSERT_ARGS_REFUSED("'extra' stands where an option should: --name value", CONF, "extra");
+    ASSERT_ARGS_REFUSED("expected an option instead of 'extra': --name value", CONF, "extra");
 }
 
 static void help_and_version_are_told_apart(void **state)
@@ -635,7 +635,7 @@ static void a_dash_reads_standard_input(void **state)
     assert_non_null(freopen(scratch_file("stdin.conf", "port 1234\nprot 1\n"), "r", stdin));
     assert_int_equal(LOAD(&c, &e, "-"), ERR_SYNTAX);
     assert_int_equal(c.port, 1234);
-    assert_string_equal(e.text, "standard input: line 2: >>> 'prot 1': there is no such setting");
+    assert_string_equal(e.text, "standard input: line 2: >>> 'prot 1': unknown setting");
     config_fini(&c);
 }
 

@@ -237,7 +237,7 @@ static void damage_of_the_first_is_refused(void **state)
     assert_int_equal(fputc(c ^ 1, f), c ^ 1);
     assert_int_equal(fclose(f), 0);
     assert_int_equal(rig_try_open(&r, &e), ERR_CORRUPT);
-    assert_non_null(strstr(e.text, "were acknowledged and cannot be read"));
+    assert_non_null(strstr(e.text, "were acknowledged but cannot be read"));
     rig_fini(&r);
     clock_set_fake_ms(0);
 }

@@ -629,7 +629,7 @@ static void a_page_without_memory_says_so(void **state)
         fault_arm("", 0, false);
         if (!was_hit) break;
         assert_int_equal(r, ERR_NOMEM);
-        said += strcmp(e.text, "no memory for a page of rows") == 0;
+        said += strcmp(e.text, "out of memory for a page") == 0;
         assert_int_equal(store_fetch(b.reader, &f, &c, &e), OK);
         assert_int_equal(c.count, ROWS);
     }

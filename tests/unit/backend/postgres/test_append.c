@@ -193,7 +193,7 @@ static void nothing_is_acknowledged_after_one_that_failed(void **state)
     append(&r, "a");
     append(&r, "b");
     step_until_failed(&r);
-    assert_non_null(strstr(r.fatal.text, "is not what was appended"));
+    assert_non_null(strstr(r.fatal.text, "is not the one appended"));
     assert_int_equal(batches(&p), 3);
     assert_int_equal(r.durable, durable);
     assert_int_equal(r.journal->acknowledged, durable);

@@ -54,7 +54,7 @@ static void what_was_acknowledged_outlives_a_crash_of_postgresql(void **state)
     rig_fini(&r);
 }
 
-/* ---- another node leads ---- */
+/* ---- another node is the leader ---- */
 
 struct two {
     struct pg_rig p, q;

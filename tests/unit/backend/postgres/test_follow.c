@@ -335,7 +335,7 @@ static void nothing_is_committed_by_a_follower(void **state)
     rig_open(&x.leader);
     rig_open(&x.follower);
     assert_int_equal(rig_try_commit(&x.follower, &mu, 1, &version, &e), ERR_TRYAGAIN);
-    assert_string_equal(e.text, "this node does not lead");
+    assert_string_equal(e.text, "this node is not the leader");
     rig_apply(&x.leader);
     assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_log WHERE id = $1", x.p.id), 0);
     pair_fini(&x);

@@ -95,7 +95,7 @@ static void another_leader_is_no_loss(void **state)
     term_expect_leads(a);
     await_lead(b);
     assert_int_equal(term_renew(a, &e), ERR_TRYAGAIN);
-    assert_string_equal(e.text, "another node leads now");
+    assert_string_equal(e.text, "another node is the leader now");
     assert_int_equal(term_renew(b, &e), OK);
     assert_string_equal(term_noticed(b), "");
     assert_true(term_versions(b) < FAR);
@@ -203,7 +203,7 @@ static void newer_tables_are_led_by_no_older_node(void **state)
     enum err r = term_try(a, &e);
     change("UPDATE tupled_schema SET format = $1", SCHEMA_FORMAT);
     assert_int_equal(r, ERR_IO);
-    says(e.text, "it does not lead; start a newer tupled");
+    says(e.text, "and will not lead; use a newer version of tupled");
     term_expect_leads(a);
     term_free(a);
 }
@@ -297,7 +297,7 @@ static void an_older_store_is_not_taken_for_one_without_an_answer(void **state)
     assert_int_equal(pg_store_load(s, &e), OK);
     change("UPDATE tupled_applied SET step = step - 1 WHERE id = $1", p.id);
     assert_int_equal(pg_store_load(s, &e), ERR_IO);
-    says(e.text, "does not have a write of the store any more");
+    says(e.text, "has lost a write of the store");
     assert_int_equal(term_state(p.term), TERM_LOST);
     rig_abandon(&r);
     rig_fini(&r);
@@ -339,7 +339,7 @@ static void another_server_ends_the_term(void **state)
     struct term *b = term_node_at(url, id, "b");
     term_expect_leads(b);
     assert_true(term_versions(b) >= versions + FAR);
-    says(term_noticed(b), "epoch 1, node a: the connection is to another server");
+    says(term_noticed(b), "epoch 1, node a: the connection leads to another server");
     pg_free(reader);
     term_free(a);
     term_free(b);

@@ -61,7 +61,7 @@ static void nothing_is_done_where_no_standby_is_waited_for(void **state)
     struct pg *c = connect_proved(&breaker);
     assert_int_equal(insert(c, 1, &e), ERR_IO);
     assert_int_equal(pg_outcome(c), PG_REFUSED);
-    says(&e, "waits for no standby: set synchronous_standby_names there");
+    says(&e, "does not wait for standbys; set synchronous_standby_names there");
     assert_false(pg_is_away(c));
     assert_int_equal(kept(1), 0);
     assert_int_equal(pg_connections(c), 1);
@@ -130,7 +130,7 @@ static void a_commit_that_is_let_go_is_not_believed(void **state)
     assert_int_equal(insert(c, 3, &e), ERR_IO);
     pthread_join(thread, NULL);
     assert_int_equal(pg_outcome(c), PG_UNKNOWN);
-    says(&e, "waits for no standby");
+    says(&e, "does not wait for standbys");
     assert_int_equal(kept(3), 1);
     /* The connection is good. */
     assert_int_equal(insert(c, 3, &e), ERR_IO);
@@ -157,7 +157,7 @@ static void two_in_a_row_are_not_believed_either(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pg_take(c, -1, &e), ERR_IO);
         assert_int_equal(pg_outcome(c), PG_UNKNOWN);
-        says(&e, "waits for no standby");
+        says(&e, "does not wait for standbys");
     }
     pthread_join(thread, NULL);
     assert_int_equal(pg_pending(c), 0);
@@ -178,7 +178,7 @@ static void a_setting_that_was_emptied_for_a_moment_is_seen(void **state)
     pg_server_set_standbys(&pg_shared, "*");
     assert_int_equal(insert(c, 5, &e), ERR_IO);
     assert_int_equal(pg_outcome(c), PG_UNKNOWN);
-    says(&e, "loaded its configuration while it committed");
+    says(&e, "reloaded its configuration during a commit");
     if (insert(c, 5, &e) != OK) fail_msg("%s", e.text);
     close_proved(c, &breaker);
 }
