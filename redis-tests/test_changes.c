@@ -341,7 +341,7 @@ static void unblock_and_a_client_that_goes_away(void **state)
     }
     for (int i = 0; i < 20; i++) {
         redisContext *gone = testserver_connect(server);
-        load_send(gone, text("KV.CHANGES 0 PREFIX ['none'] COUNT 10000 BLOCK %d", i % 2 * 1000));
+        load_send(gone, text("KV.CHANGES 0 PREFIX ['none'] COUNT 10000 BLOCK %d", i % 2 * 600000));
         if (i < 10) wait_for_blocked(1);
         redisFree(gone);
     }
