@@ -89,8 +89,8 @@ static enum err read_groups(struct request *rq, struct collection *c, struct gro
     }
     if (r != OK || out->count == 0 || a->ids.count <= LOOKS_MAX / out->count) return r;
     return error_set(&rq->error, ERR_LIMIT,
-                     "%zu ids and %zu groups exceed the limit of %d; use fewer ids",
-                     a->ids.count, out->count, LOOKS_MAX);
+                     "%zu ids and %zu groups exceed the limit of %d; use fewer ids", a->ids.count,
+                     out->count, LOOKS_MAX);
 }
 
 /* Whether there is such an entry, and a group has it pending or is still to be delivered it. */
