@@ -100,7 +100,7 @@ static void the_archive_of_another_database_is_refused(void **state)
     expect(c, "@", "KV.SET ['a'] 1");
     group_stop(NULL);
     testserver_refuses(&(struct testserver_options){.dir = archive_at("other"), .args = args},
-                       "is the archive of another database; give this one an empty directory");
+                       "contains the archive of another database; use an empty directory");
     archive_flip(archive_at("archive/manifest"), 40);
     testserver_refuses(&(struct testserver_options){.dir = archive_at("data"), .args = args},
                        "manifest is damaged");
@@ -181,7 +181,7 @@ static void bases_go_with_age_and_their_segments_with_them(void **state)
     expect(c, "@", "KV.ARCHIVE BASE"); /* of the same version: in place of the last */
     assert_int_equal(count_files(".db"), 3);
     assert_int_equal(archive_restore("r0", "--version %s", versions[0]), 1);
-    assert_non_null(strstr(archive_said, "does not go back that far"));
+    assert_non_null(strstr(archive_said, "does not reach back that far"));
     assert_int_equal(archive_restore("r2", "--version %s", versions[2]), 0);
     expect(c, "+OK", "KV.DB LIMIT 3 KEEP 0");
     expect(c, "@", "KV.SET ['a'] 4");
@@ -285,7 +285,7 @@ static void damage_of_a_file_is_named_and_nothing_is_restored(void **state)
     assert_int_equal(truncate(path, 10), 0);
     expect_damage(path, "no header", versions[1]);
     assert_int_equal(archive_restore("late", "--version 000000000000ffff0000"), 1);
-    assert_non_null(strstr(archive_said, "is not in it"));
+    assert_non_null(strstr(archive_said, ", before 000000000000ffff0000"));
 }
 
 static void a_damaged_base_is_named(void **state)
@@ -298,7 +298,7 @@ static void a_damaged_base_is_named(void **state)
     char path[400];
     snprintf(path, sizeof path, "%s", archive_file(".db", 0));
     archive_flip(path, 5000);
-    expect_damage(path, "checksum is wrong", NULL);
+    expect_damage(path, "checksum mismatch", NULL);
     archive_flip(path, 5000);
     assert_int_equal(truncate(path, 8192), 0);
     expect_damage(path, "is damaged", NULL);
@@ -320,7 +320,7 @@ static void a_directory_that_is_not_empty_is_refused(void **state)
     assert_non_null(strstr(archive_said, "has no timeline 7"));
     assert_int_equal(rename(archive_at("archive"), archive_at("away")), 0);
     assert_int_equal(archive_restore("r", "--progress"), 1);
-    assert_non_null(strstr(archive_said, "is no archive"));
+    assert_non_null(strstr(archive_said, "is not an archive"));
 }
 
 static int start(void **state)

@@ -262,7 +262,7 @@ static void transactions_and_the_string_view_are_told(void **state)
 
 static void wrong_words_are_named(void **state)
 {
-    expect(c, "-ERR wrong number of arguments for 'kv.changes' command; it is: KV.*", "KV.CHANGES");
+    expect(c, "-ERR wrong number of arguments for 'kv.changes' command; usage: KV.*", "KV.CHANGES");
     expect(c, "-ERR invalid versionstamp 'x': 20 hex digits or 0 expected", "KV.CHANGES x");
     expect(c, "-ERR invalid versionstamp 'NONE': 20 hex digits or 0 expected", "KV.CHANGES NONE");
     expect(c, "-ERR COUNT must be between 1 and 10000, not 0", "KV.CHANGES 0 COUNT 0");
@@ -525,8 +525,8 @@ static void the_feed_goes_on_after_a_stop_and_a_kill(void **state)
         expect_rows(b, text("[%s]", more), text("KV.CHANGES %s", a.text));
         if (round % 2 == 1) { /* versions that the start skipped */
             expect(c,
-                   "-STALE 00000000000000000000 is the oldest versionstamp to continue from: the "
-                   "one given is of a history that a restart or a restore undid; *",
+                   "-STALE 00000000000000000000 is the oldest versionstamp to continue from: "
+                   "it belongs to a history that a restart or a restore has undone; *",
                    "KV.CHANGES %016llx0000", strtoull(a.text, NULL, 16) / 65536 + 1);
         }
         v = b;

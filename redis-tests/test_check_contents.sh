@@ -148,16 +148,16 @@ planted "a value that is none" 'entries: kv, database 0, entry \["u",7\]: its va
     "UPDATE kv SET v=x'C1' WHERE $entry"
 planted "a value and a byte more" 'entry \["u",7\]: its value cannot be decoded' \
     "UPDATE kv SET v=CAST(v||x'00' AS BLOB) WHERE $entry"
-planted "a value that is no bytes" 'entry \["u",7\]: its value is of no type' "UPDATE kv SET v='text' WHERE $entry"
+planted "a value that is no bytes" 'entry \["u",7\]: its value has an invalid storage class' "UPDATE kv SET v='text' WHERE $entry"
 planted "a key that is not canonical" 'entries: kv, database 0, entry 0275: its key cannot be decoded' \
     "INSERT INTO kv VALUES(x'000000010275',1,0,x'01')"
 planted "a key without a space" 'entries: kv: a key of 2 bytes' "INSERT INTO kv VALUES(x'0001',1,0,x'01')"
 planted "a version from the future" 'entry \["u",7\]: its version is 99999999, but the newest is ' \
     "UPDATE kv SET ver=99999999 WHERE $entry"
-planted "a state from the future" 'entries: meta: it has version 999999999999, but the file versions' \
+planted "a state from the future" 'entries: meta: it has version 999999999999, which according to the file versions' \
     "UPDATE meta SET value=999999999999 WHERE name='applied'"
 planted "an unknown space" 'it is in space 99, which is not in use' "INSERT INTO kv VALUES(x'0000006301',1,0,x'01')"
-planted "rows where nothing reads" 'it lies in generation 9 of its database' \
+planted "rows where nothing reads" 'it is in generation 9 of its database' \
     "INSERT INTO kv VALUES(x'00000901$tuple',1,0,x'01')"
 planted "a lost row of an expiry" 'entry \["u",7\]: it expires at [0-9]+, but has no row' \
     "DELETE FROM kv WHERE substr(k,1,4)=x'00000002' AND substr(k,13)=x'$tuple'"
@@ -168,7 +168,7 @@ planted "a row of an expiry with a value" 'expiry of .*: it has a value of 1 byt
     "UPDATE kv SET v=x'01' WHERE $(row 00000002 3)"
 planted "an expiry where none belongs" 'it has an expiry, which only entries have' \
     "UPDATE kv SET exp=5 WHERE $(row 00000005 3)"
-planted "a request id without a reply" 'request id .*: its value, of 1 bytes' "UPDATE kv SET v=x'00' WHERE $(row 00000003)"
+planted "a request id without a reply" 'request id .*: its value of 1 bytes' "UPDATE kv SET v=x'00' WHERE $(row 00000003)"
 planted "a large value that is missing" 'its value, number [0-9]+ of large, is missing' \
     "DELETE FROM large WHERE id=(SELECT min(v) FROM kv WHERE typeof(v)='integer')"
 planted "a large value of nobody" 'entries: large: value [0-9]+ belongs to no entry' "INSERT INTO large(v) VALUES(x'01')"
@@ -179,12 +179,12 @@ planted "a wrong count of entries" 'counts: database 0: recorded are [0-9]+ entr
     "UPDATE counts SET entries=entries+1 WHERE d=0"
 planted "... of what expires" 'counts: database 0: recorded are [0-9]+ entries with an expiry' \
     "UPDATE counts SET expiring=expiring-1 WHERE d=0"
-planted "... of bytes" 'counts: database 16: it says [0-9]+ bytes' "UPDATE counts SET bytes=bytes+7 WHERE d=16"
+planted "... of bytes" 'counts: database 16: recorded are [0-9]+ bytes' "UPDATE counts SET bytes=bytes+7 WHERE d=16"
 planted "... of a database that is empty" 'counts: database 9: recorded are 1 entries, but there are 0' \
     "INSERT INTO counts VALUES(9,1,0,0)"
 planted "... of none" 'counts: database 70000: figures below zero, or of no database' \
     "INSERT INTO counts VALUES(70000,1,0,0)"
-planted "a lost entry" 'counts: database 0: it says' "DELETE FROM kv WHERE $(row 00000001 9)"
+planted "a lost entry" 'counts: database 0: recorded are' "DELETE FROM kv WHERE $(row 00000001 9)"
 # of_tag <hex>: rows of collections with that tag (src/collection/rows.h)
 of_tag() {
     echo "substr(k,1,4)=x'0000000F' AND substr(k,17,1)=x'$1'"
@@ -233,7 +233,7 @@ planted "an index of SQLite that is another's" 'sqlite: sqlite: .*sqlite_autoind
      WHERE name IN ('sqlite_autoindex_doc_1_1','sqlite_autoindex_doc_${other}_1')"
 planted "a table that is none of ours" 'there is a table extra, which is none of ours' \
     "CREATE TABLE extra(x)" "INSERT INTO extra VALUES(1)"
-planted "a lost table" 'copy: tupled.db: what is in it was not looked at, since a start would be refused' \
+planted "a lost table" 'copy: tupled.db: its contents were not checked, because a server would not start' \
     "DELETE FROM doc_$other" "DROP TABLE doc_$other"
 
 # ---- indexes: by_n is 1, by_mail (unique) 2, by_tags 3, words 4 ----
@@ -245,7 +245,7 @@ planted "a lost row of an index" "indexes: kv, database 0, entry \\[\"u\",.*: it
 planted "... of an array's" "it has no row in index 'by_tags'" "DELETE FROM kv WHERE $(row 0000000C00000003 100)"
 planted "a row of an entry that is not there" "it does not exist, but index 'by_n' has a row of it" \
     "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-8)||x'C0FFFFFFFFFFFFFF' AS BLOB),ver,exp,v $n8"
-planted "a row of a value that the entry has not" "entry \\[\"u\",7\\]: index 'by_n' has a row of it for a value" \
+planted "a row of a value that the entry has not" "entry \\[\"u\",7\\]: index 'by_n' has a row for a value" \
     "INSERT INTO kv SELECT CAST(substr(k,1,length(k)-12)||x'$tuple' AS BLOB),ver,exp,v $n8"
 planted "a row of an index that was dropped" 'it belongs to a missing index' \
     "INSERT INTO kv VALUES(x'0000000C0000000515028001$tuple',1,0,x'00')"
@@ -270,7 +270,7 @@ planted "texts of no entry" 'indexes: text_1: row 99999 has texts of a missing e
     "INSERT INTO text_1(rowid,c0,c1) VALUES(99999,'a','b')"
 planted "words that are not those of the texts" 'indexes: text_1: its indexed words differ from its texts' \
     "UPDATE text_1_content SET c0='some text '||id WHERE id IN (SELECT id FROM doc_1 LIMIT 5)"
-planted "another index's specification" 'indexes: text, database 0, text index .*: its specification is not' \
+planted "another index's specification" 'indexes: text, database 0, text index .*: its specification differs' \
     "UPDATE text SET spec=(SELECT spec FROM text WHERE d=3) WHERE d=0"
 planted "a specification that is lost" 'the specification of the text index is missing' "DELETE FROM kv WHERE $(row 0000000D)"
 
@@ -325,10 +325,10 @@ look "$good" --scratch "$scratch/there"
 same "--scratch" "0 " "$status $(ls -A "$scratch/there")"
 look "$good" --scratch "$scratch/nowhere"
 same "a place that is not there" 3 "$status"
-check "... is told" grep -qF -e "--scratch names another" "$scratch/err"
+check "... is told" grep -qF -e "--scratch DIR sets another" "$scratch/err"
 look "$good" --scratch "$good/."
 same "the directory itself" "3 " "$status $(find "$good" -name 'tupled-check*')"
-check "... is told" grep -qF "is what is looked at" "$scratch/err"
+check "... is told" grep -qF "is being checked" "$scratch/err"
 look "$good" --files
 same "--files copies nothing" "0 0" "$status $(figure scratch-bytes)"
 cp -a "$good" "$scratch/parent/data"

@@ -202,8 +202,8 @@ static void limits_are_told(void **state)
         "[*key-bytes :2048*key-parts :64*value-bytes :16777216*transaction-ops "
         ":20000*transaction-bytes :67108864*pattern-bytes :1024 channel-bytes :16384 databases :4*]",
         "KV.LIMITS");
-    expect(c, "-ERR wrong number of arguments for 'kv.limits' command; it is: KV.*", "KV.LIMITS x");
-    expect(c, "-ERR wrong number of arguments for 'kv.version' command; it is: KV.*",
+    expect(c, "-ERR wrong number of arguments for 'kv.limits' command; usage: KV.*", "KV.LIMITS x");
+    expect(c, "-ERR wrong number of arguments for 'kv.version' command; usage: KV.*",
            "KV.VERSION x");
     expect(c, "-ERR wrong number of arguments for 'dbsize' command", "DBSIZE x");
 }

@@ -60,7 +60,7 @@ static void get_tells_when_an_entry_expires(void **state)
 
 static void get_refuses_what_it_does_not_know(void **state)
 {
-    expect(c, "-ERR wrong number of arguments for 'kv.get' command; it is: KV.*", "KV.GET");
+    expect(c, "-ERR wrong number of arguments for 'kv.get' command; usage: KV.*", "KV.GET");
     expect(c, "-ERR syntax error*'FOO'*", "KV.GET ['a'] FOO");
     expect(c, "-ERR syntax error*'WITHVERSION'*twice*", "KV.GET ['a'] WITHVERSION WITHVERSION");
 }
@@ -71,7 +71,7 @@ static void mget_answers_in_order_with_nil_for_what_is_missing(void **state)
     expect(c, "@", "KV.SET ['b'] 2");
     expect(c, "[[2 @] (nil) [1 @] [2 @]]", "KV.MGET ['b'] ['c'] ['a'] ['b']");
     expect(c, "-ERR invalid key: *", "KV.MGET ['a'] x");
-    expect(c, "-ERR wrong number of arguments for 'kv.mget' command; it is: KV.*", "KV.MGET");
+    expect(c, "-ERR wrong number of arguments for 'kv.mget' command; usage: KV.*", "KV.MGET");
 }
 
 static void del_counts_live_keys_once(void **state)
@@ -80,7 +80,7 @@ static void del_counts_live_keys_once(void **state)
     expect(c, "@", "KV.SET ['b'] 2");
     expect(c, ":2", "KV.DEL ['a'] ['b'] ['c'] ['a']");
     expect(c, ":0", "KV.DEL ['a']");
-    expect(c, "-ERR wrong number of arguments for 'kv.del' command; it is: KV.*", "KV.DEL");
+    expect(c, "-ERR wrong number of arguments for 'kv.del' command; usage: KV.*", "KV.DEL");
     expect(c, "@", "KV.SET ['a'] 1");
     expect(c, "-ERR invalid key: *", "KV.DEL ['a'] nokey");
     expect(c, "1", "KV.GET ['a']");
@@ -187,7 +187,7 @@ static void set_refuses_wrong_options_and_does_nothing(void **state)
     expect(c, "-ERR *'FOO'*", "KV.SET ['a'] 1 EX 10 FOO");
     expect(c, "-ERR value is not an integer or out of range*'x'*", "KV.SET ['a'] 1 EX x");
     expect(c, "-ERR invalid expire time in 'kv.set' command*", "KV.SET ['a'] 1 EX 0");
-    expect(c, "-ERR wrong number of arguments for 'kv.set' command; it is: KV.*", "KV.SET ['a']");
+    expect(c, "-ERR wrong number of arguments for 'kv.set' command; usage: KV.*", "KV.SET ['a']");
     expect(c, "-ERR *given twice*", "KV.SET ['a'] 1 NX NX");
 }
 
@@ -305,9 +305,9 @@ static void expire_conditions_decide(void **state)
     expect(c, "-ERR Unsupported option FOO", "KV.EXPIRE ['a'] 30 FOO");
     expect(c, "-ERR *'x'*", "KV.EXPIRE ['a'] x");
     expect(c, "-ERR *", "KV.PEXPIRE ['a'] 9223372036854775807");
-    expect(c, "-ERR wrong number of arguments for 'kv.expire' command; it is: KV.*",
+    expect(c, "-ERR wrong number of arguments for 'kv.expire' command; usage: KV.*",
            "KV.EXPIRE ['a']");
-    expect(c, "-ERR wrong number of arguments for 'kv.persist' command; it is: KV.*", "KV.PERSIST");
+    expect(c, "-ERR wrong number of arguments for 'kv.persist' command; usage: KV.*", "KV.PERSIST");
 }
 
 static void an_expiry_in_the_past_deletes(void **state)
@@ -377,9 +377,9 @@ static void min_and_max_keep_the_lesser_and_greater(void **state)
     expect(c, "[9 @]", "KV.MAX ['n'] 9");
     expect(c, "[9 @]", "KV.MAX ['n'] 1");
     expect(c, "[{'$u64':'7'} @]", "KV.MAX ['u'] {'$u64':'7'}");
-    expect(c, "-ERR wrong number of arguments for 'kv.min' command; it is: KV.*",
+    expect(c, "-ERR wrong number of arguments for 'kv.min' command; usage: KV.*",
            "KV.MIN ['n'] 1 CLAMP 0 1");
-    expect(c, "-ERR wrong number of arguments for 'kv.max' command; it is: KV.*", "KV.MAX ['n']");
+    expect(c, "-ERR wrong number of arguments for 'kv.max' command; usage: KV.*", "KV.MAX ['n']");
 }
 
 static void arithmetic_names_both_types(void **state)
@@ -416,9 +416,9 @@ static void append_and_prepend_join_arrays(void **state)
     expect(c, "@", "KV.SET ['n'] 1");
     expect(c, "-WRONGTYPE *number*array*", "KV.PREPEND ['n'] [1]");
     expect(c, "1", "KV.GET ['n']");
-    expect(c, "-ERR wrong number of arguments for 'kv.append' command; it is: KV.*",
+    expect(c, "-ERR wrong number of arguments for 'kv.append' command; usage: KV.*",
            "KV.APPEND ['l']");
-    expect(c, "-ERR wrong number of arguments for 'kv.prepend' command; it is: KV.*",
+    expect(c, "-ERR wrong number of arguments for 'kv.prepend' command; usage: KV.*",
            "KV.PREPEND ['l'] [] []");
 }
 

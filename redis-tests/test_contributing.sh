@@ -42,7 +42,7 @@ same "equal values" 1 "$(cli KV.SAME '["a"]' '["b"]')"
 same "others" 0 "$(cli KV.SAME '["a"]' '["c"]')"
 same "no value" 0 "$(cli KV.SAME '["a"]' '["nothing"]')"
 same "a number of words that is wrong is told with what is right" \
-    "ERR wrong number of arguments for 'kv.same' command; it is: KV.SAME key other" "$(cli KV.SAME '["a"]' | head -n 1)"
+    "ERR wrong number of arguments for 'kv.same' command; usage: KV.SAME key other" "$(cli KV.SAME '["a"]' | head -n 1)"
 check "a key that is none is named" grep -q '^ERR.*invalid key' <(cli KV.SAME '["a"' '["b"]')
 same "COMMAND GETKEYS knows both" '["a"] ["b"] ' "$(cli COMMAND GETKEYS KV.SAME '["a"]' '["b"]' | tr '\n' ' ')"
 check "COMMAND DOCS has it" grep -q 'equal values' <(cli COMMAND DOCS kv.same)

@@ -159,7 +159,7 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     wait_for_apply();
     assert_true(load_info(c, "store_aside_entries") > 0);
     assert_int_equal(load_info(c, "store_failing"), 0);
-    expect(c, "-CORRUPT entries of this index have no place *", "KV.SEARCH words any");
+    expect(c, "-CORRUPT entries of this index cannot be stored *", "KV.SEARCH words any");
     assert_int_equal(check_all(2), 0);
     group_again(true);
     assert_int_equal(check_all(2), 0);

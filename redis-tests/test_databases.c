@@ -71,7 +71,7 @@ static void a_database_has_a_name_and_a_number(void **state)
     expect(d, "*", "KV.GET %s", "[\"a\"]");
     expect(d, ":1", "DBSIZE");
     expect(c, "-ERR database 'shop' already exists", "KV.DB CREATE shop");
-    expect(c, "-ERR a name of digits alone means a number*", "KV.DB CREATE 77");
+    expect(c, "-ERR digits alone are the number of a database*", "KV.DB CREATE 77");
     expect(c, "-ERR the name of a database must be 1 to 64 of*", "KV.DB CREATE a/b");
     expect(c, "-NODB database 'other' does not exist*", "SELECT other");
     expect(c, "-ERR DB index is out of range", "SELECT 60000");

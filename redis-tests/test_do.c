@@ -35,7 +35,7 @@ static void without_an_id_it_is_the_command_itself(void **state)
 static void what_is_wrong_is_said(void **state)
 {
     static const char *const wrong[][2] = {
-        {"KV.DO", "-ERR wrong number of arguments for 'kv.do' command; it is: "
+        {"KV.DO", "-ERR wrong number of arguments for 'kv.do' command; usage: "
                   "KV.DO [IDEM id] command [argument ...]"},
         {"KV.DO IDEM", "-ERR syntax error: KV.DO IDEM needs an id and a command"},
         {"KV.DO IDEM a", "-ERR syntax error: KV.DO IDEM needs an id and a command"},

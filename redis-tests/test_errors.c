@@ -198,13 +198,13 @@ static void words_in_the_wrong_place_are_told_theirs(void **state)
 static void kv_poll_tells_how_it_is_written(void **state)
 {
     static const char *const rows[][2] = {
-        {"KV.POLL ['k'] NONE", "-ERR wrong number of arguments for 'kv.poll' command; it is: "
+        {"KV.POLL ['k'] NONE", "-ERR wrong number of arguments for 'kv.poll' command; usage: "
                                "KV.POLL [BLOCK milliseconds] KEYS numkeys *"},
-        {"KV.POLL BLOCK 0 ['k'] NONE", "-ERR *; it is: KV.POLL [BLOCK ms] KEYS n key ... *"},
-        {"KV.POLL KEYS 2 ['k'] NONE ['l'] NONE", "-ERR *; it is: KV.POLL *first all keys"},
-        {"KV.POLL KEYS 1 ['k'] ['l']", "-ERR invalid versionstamp *; it is: KV.POLL *"},
-        {"KV.POLL KEYS ['k'] NONE NONE", "-ERR *; it is: KV.POLL *"},
-        {"KV.POLL KEYS 2 ['k'] NONE NONE", "-ERR *; it is: KV.POLL *"},
+        {"KV.POLL BLOCK 0 ['k'] NONE", "-ERR *; usage: KV.POLL [BLOCK ms] KEYS n key ... *"},
+        {"KV.POLL KEYS 2 ['k'] NONE ['l'] NONE", "-ERR *; usage: KV.POLL *first all keys"},
+        {"KV.POLL KEYS 1 ['k'] ['l']", "-ERR invalid versionstamp *; usage: KV.POLL *"},
+        {"KV.POLL KEYS ['k'] NONE NONE", "-ERR *; usage: KV.POLL *"},
+        {"KV.POLL KEYS 2 ['k'] NONE NONE", "-ERR *; usage: KV.POLL *"},
     };
     EXPECT_ROWS(rows);
 }
@@ -213,11 +213,11 @@ static void kv_poll_tells_how_it_is_written(void **state)
 static void a_container_alone_names_what_follows(void **state)
 {
     static const char *const rows[][2] = {
-        {"KV.VERIFY", "-ERR *'kv.verify' command; it is: KV.VERIFY <START | STATUS | STOP>"},
-        {"KV.DB", "-ERR *'kv.db' command; it is: KV.DB <CREATE name | *"},
-        {"KV.INDEX", "-ERR *'kv.index' command; it is: KV.INDEX <CREATE name | *"},
-        {"KV.QUEUE", "-ERR *'kv.queue' command; it is: KV.QUEUE <LIST | *"},
-        {"KV.DLQ", "-ERR *'kv.dlq' command; it is: KV.DLQ <LIST queue | *"},
+        {"KV.VERIFY", "-ERR *'kv.verify' command; usage: KV.VERIFY <START | STATUS | STOP>"},
+        {"KV.DB", "-ERR *'kv.db' command; usage: KV.DB <CREATE name | *"},
+        {"KV.INDEX", "-ERR *'kv.index' command; usage: KV.INDEX <CREATE name | *"},
+        {"KV.QUEUE", "-ERR *'kv.queue' command; usage: KV.QUEUE <LIST | *"},
+        {"KV.DLQ", "-ERR *'kv.dlq' command; usage: KV.DLQ <LIST queue | *"},
     };
     EXPECT_ROWS(rows);
 }

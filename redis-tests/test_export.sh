@@ -170,7 +170,7 @@ cli FUNCTION LOAD $'#!lua name=SHOP\nredis.register_function("sell", function() 
 said "a function that another library has is an error" 1 "line 1: ERR Function sell already exists" import "$scratch/shop.jsonl"
 same "... the library is not there" "" "$(cli FUNCTION LIST LIBRARYNAME shop | grep -x shop)"
 cli FUNCTION DELETE SHOP >/dev/null
-said "libraries do not go into one database" 2 "shop.jsonl has libraries of functions: import it without --db" --db 3 import "$scratch/shop.jsonl"
+said "libraries do not go into one database" 2 "shop.jsonl contains libraries of functions; import it without --db" --db 3 import "$scratch/shop.jsonl"
 check "with --prefix they are left out" ctl import --prefix '["t"]' "$scratch/shop.jsonl"
 same "... and are not there" "" "$(cli FUNCTION LIST LIBRARYNAME shop)"
 { cat "$scratch/shop.jsonl"; echo '{"key":["lib"],"value":1}'; } >"$scratch/lib.jsonl"
@@ -223,14 +223,14 @@ check "an export of before there were libraries is loaded" ctl import "$scratch/
 same "... and has none" "1 " "$(cli KV.GET '["old"]') $(cli FUNCTION LIST)"
 
 # ---- what is not right ----
-said "a pipe by its name" 1 "is no ordinary file" import <(head -n 5 "$scratch/all.jsonl")
+said "a pipe by its name" 1 "is not a regular file" import <(head -n 5 "$scratch/all.jsonl")
 head -n 5 "$scratch/all.jsonl" >"$scratch/cut.jsonl"
 said "... is named before anything is loaded" 1 "cut.jsonl is incomplete" import "$scratch/cut.jsonl"
 head -c 2000 "$scratch/all.mp" >"$scratch/cut.mp"
 said "... from a pipe it is seen at its end" 1 "standard input is incomplete" import - <"$scratch/cut.jsonl"
 said "... also in MessagePack" 1 "cut.mp is incomplete" import "$scratch/cut.mp"
 sed 's/"no \\"way\\""/"my way"/' "$scratch/all.jsonl" >"$scratch/changed.jsonl"
-said "an export that was changed" 1 "the file is not as it was written" import --dry-run "$scratch/changed.jsonl"
+said "an export that was changed" 1 "the file has changed since it was written" import --dry-run "$scratch/changed.jsonl"
 printf '{"key":["j",1],"value":1}\n\n{"key":["j",2],"value":nul}\n' >"$scratch/bad.jsonl"
 said "a value that is none" 1 "bad.jsonl, line 3: ERR invalid value: expected a value at offset 0" import "$scratch/bad.jsonl"
 said "... seen without a server" 1 "bad.jsonl, line 3: invalid value" import --dry-run "$scratch/bad.jsonl"
@@ -240,9 +240,9 @@ said "an unknown member" 1 'line 1: a record cannot have a member "val"' import 
 printf '{"key":["j",1],"value":1\n' >"$scratch/bad.jsonl"
 said "half a line" 1 "bad.jsonl, line 1: not a valid record" import "$scratch/bad.jsonl"
 printf '{"key":["j",1],"value":1,"expires":"soon"}\n' >"$scratch/bad.jsonl"
-said "a time that is none" 1 "line 1: expires is a number of milliseconds" import "$scratch/bad.jsonl"
+said "a time that is none" 1 "line 1: expires must be a positive number of milliseconds" import "$scratch/bad.jsonl"
 sed "/^{\"library\"/d" "$scratch/all.jsonl" >"$scratch/databases.jsonl"
-said "several databases into one" 2 "has several databases" --db 3 import "$scratch/databases.jsonl"
+said "several databases into one" 2 "contains several databases" --db 3 import "$scratch/databases.jsonl"
 said "a source that is not known" 2 "unknown value nope of --from; the values are export keyval" import --from nope x
 said "a format that is not known" 2 "--format must be jsonl or msgpack, not xml" export --format xml
 said "a file that is not there" 1 "nosuch" import "$scratch/nosuch"
@@ -275,7 +275,7 @@ printf '{"entries":[{"key":["p",1],"value":1,"versionstamp":"a"},{"key":["p",2],
 {"entries":[{"key":["p",3],"value":1,"versionstamp":"a"}],"cursor":null,"hasMore":false}' | ctl import --from keyval - 2>/dev/null
 same "... page by page" 3 "$(cli KV.COUNT PREFIX '["p"]')"
 printf '[{"key":["p",1],"value":1}' >"$scratch/bad.json"
-said "... a list that does not end" 1 "the list does not end" import --from keyval "$scratch/bad.json"
+said "... a list that does not end" 1 "the list is not closed" import --from keyval "$scratch/bad.json"
 rm -f "$scratch"/*.progress
 
 # ---- large ----
@@ -339,7 +339,7 @@ cli KV.SET '["after"]' 1 >/dev/null
 kill -CONT "$exporter"
 wait "$exporter"
 same "... a flush meanwhile, and it ends well" 0 $?
-check "... it began anew, and says so" grep -q 'the export begins anew' "$scratch/err"
+check "... it began anew, and says so" grep -q 'the export starts again' "$scratch/err"
 same "... and has what came after" '{"key":["after"],"value":1}' "$(kept "$scratch/flushed.jsonl")"
 ctl import "$scratch/w.jsonl" 2>/dev/null
 mkfifo "$scratch/pipe"
@@ -352,7 +352,7 @@ cat <&7 >>"$scratch/flushed.jsonl"
 exec 7<&-
 wait "$exporter"
 same "to standard output it cannot begin anew" 1 $?
-check "... and says so" grep -q 'the database was emptied while it was read' "$scratch/err"
+check "... and says so" grep -q 'the database was flushed while it was read' "$scratch/err"
 said "... what was written is no export" 1 "is incomplete" import --dry-run "$scratch/flushed.jsonl"
 ctl import "$scratch/w.jsonl" 2>/dev/null
 held "$scratch/stale.jsonl"
@@ -390,15 +390,15 @@ wait "$server" 2>/dev/null
 server=''
 wait "$importer"
 same "an import whose server is killed ends so" 3 $?
-check "... says what to do" grep -q 'the same call goes on there' "$scratch/err"
+check "... says what to do" grep -q 'repeat the command to continue' "$scratch/err"
 check "... and keeps how far it is" test -s "$scratch/w.jsonl.progress"
 start_server --databases 16
 cp "$scratch/w.jsonl.progress" "$scratch/other.jsonl.progress"
 cp "$scratch/all.jsonl" "$scratch/other.jsonl"
-said "the progress of another input is refused" 1 "is of another input" import "$scratch/other.jsonl"
+said "the progress of another input is refused" 1 "belongs to another input" import "$scratch/other.jsonl"
 sed -i 's/^target .*/target elsewhere/' "$scratch/other.jsonl.progress"
 cp "$scratch/w.jsonl" "$scratch/other.jsonl"
-said "... and that of another server" 1 "is of an import to elsewhere" import "$scratch/other.jsonl"
+said "... and that of another server" 1 "belongs to an import to elsewhere" import "$scratch/other.jsonl"
 echo x >"$scratch/other.jsonl.progress"
 said "... and what is none" 1 "--restart starts from the beginning" import "$scratch/other.jsonl"
 port_before=$(sed -n 's/^target .*:\([0-9]*\).*/\1/p' "$scratch/w.jsonl.progress")

@@ -172,17 +172,17 @@ wrong() {
     said "... also when it is loaded" 1 "bad.jsonl, line 1: $2" import "$scratch/bad.jsonl"
 }
 wrong "an unknown type" "a collection must be a hash, list, set, zset or stream" '{"key":["a"],"collection":"tree","elements":["a"]}'
-wrong "a part of a stream that is none" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["GROUPS","g","1-1"]]}'
-wrong "an entry without fields" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["1-1",[]]]}'
-wrong "a field without a value" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["1-1",["a"]]]}'
-wrong "what is pending without its time" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["PENDING","g","c","1-1"]]}'
-wrong "a state with more than it has" "an element of a stream is a list" '{"key":["a"],"collection":"stream","elements":[["STATE","1-1",1,"0-0",2]]}'
+wrong "a part of a stream that is none" "an element of a stream must be a list" '{"key":["a"],"collection":"stream","elements":[["GROUPS","g","1-1"]]}'
+wrong "an entry without fields" "an element of a stream must be a list" '{"key":["a"],"collection":"stream","elements":[["1-1",[]]]}'
+wrong "a field without a value" "an element of a stream must be a list" '{"key":["a"],"collection":"stream","elements":[["1-1",["a"]]]}'
+wrong "what is pending without its time" "an element of a stream must be a list" '{"key":["a"],"collection":"stream","elements":[["PENDING","g","c","1-1"]]}'
+wrong "a state with more than it has" "an element of a stream must be a list" '{"key":["a"],"collection":"stream","elements":[["STATE","1-1",1,"0-0",2]]}'
 wrong "a collection without elements" "a collection must have a list of elements" '{"key":["a"],"collection":"set","elements":[]}'
 wrong "a collection with a value" "an entry must have a key and a value" '{"key":["a"],"collection":"set","value":1,"elements":["a"]}'
-wrong "a field without a value" "an element of a hash is a list" '{"key":["a"],"collection":"hash","elements":[["a"]]}'
-wrong "a score that is none" "an element of a zset is a list" '{"key":["a"],"collection":"zset","elements":[["a","nan"]]}'
+wrong "a field without a value" "an element of a hash must be a list" '{"key":["a"],"collection":"hash","elements":[["a"]]}'
+wrong "a score that is none" "an element of a zset must be a list" '{"key":["a"],"collection":"zset","elements":[["a","nan"]]}'
 wrong "a member that is a number" "an element must be a string or bytes" '{"key":["a"],"collection":"set","elements":[1]}'
-wrong "more that is none" "more is the number of elements" '{"key":["a"],"collection":"set","more":true,"elements":["a"]}'
+wrong "more that is none" "more must be the number of elements" '{"key":["a"],"collection":"set","more":true,"elements":["a"]}'
 printf '{"key":["a"],"collection":"zset","ttl":100000,"elements":[["a",1],["b","-inf"]]}\n' | ctl import - 2>"$scratch/err"
 same "lines of other programs" '0 entries, 1 collections and 0 messages loaded' "$(cat "$scratch/err")"
 same "... are loaded" 'b,-inf,a,1' "$(cli ZRANGE a 0 -1 WITHSCORES | paste -sd,)"

@@ -296,9 +296,9 @@ static void idem_in_a_wrong_place_is_an_error(void **state)
         if (strncmp(got, "-ERR ", 5) != 0) fail_msg("%s: %s", wrong[i], got);
     }
     expect(c, "[0 [['untouched']]]", "KV.LIST KEYSONLY");
-    expect(c, "-ERR wrong number of arguments for 'kv.persist' command; it is: KV.*",
+    expect(c, "-ERR wrong number of arguments for 'kv.persist' command; usage: KV.*",
            "KV.PERSIST ['k'] IDEM");
-    expect(c, "-ERR wrong number of arguments for 'kv.del' command; it is: KV.*", "KV.DEL");
+    expect(c, "-ERR wrong number of arguments for 'kv.del' command; usage: KV.*", "KV.DEL");
 }
 
 static void an_id_has_a_byte_and_255_at_most(void **state)

@@ -125,9 +125,9 @@ echo 'no database' >"$scratch/text.db"
 : >"$scratch/empty.db"
 echo 'create table t (k);' | made "$scratch/other.db"
 head -c 9000 "$scratch/still/a?b#c%.db" >"$scratch/cut.db"
-said "a text" 1 "text.db is no file of SQLite: --from deno reads the one that Deno.openKv" import --from deno "$scratch/text.db"
-said "an empty file" 1 "empty.db is no file of SQLite" import --from deno "$scratch/empty.db"
-said "a file of SQLite" 1 "other.db is a file of SQLite, but not of Deno KV" import --from deno "$scratch/other.db"
+said "a text" 1 "text.db is not an SQLite file; --from deno reads the file of Deno.openKv" import --from deno "$scratch/text.db"
+said "an empty file" 1 "empty.db is not an SQLite file" import --from deno "$scratch/empty.db"
+said "a file of SQLite" 1 "other.db is an SQLite file, but not of Deno KV" import --from deno "$scratch/other.db"
 said "half a file" 1 "cut.db: database disk image is malformed" import --from deno "$scratch/cut.db"
 said "none at all" 1 "none.db" import --from deno "$scratch/none.db"
 said "standard input" 2 "--from deno cannot read standard input; give a file" import --from deno - </dev/null
@@ -136,15 +136,15 @@ bad() { # name, text, row
     { echo "$tables"; put 0200 00 3; echo "$3"; } | made "$scratch/bad.db"
     said "$1" 1 "$2" import --from deno "$scratch/bad.db"
 }
-bad "an encoding that is none" 'the entry ["a"]: The value encoding 7 is unknown.' "$(put 026100 00 7)"
-bad "a counter of 7 bytes" 'the entry ["a"]: A value of encoding 2 (LE64) must have 8 bytes, not 7.' "$(put 026100 00000000000000 2)"
-bad "no value of V8" 'the entry ["a"]: invalid V8 value' "$(put 026100 ff104105 1)"
-bad "no key" 'the entry with the key of the bytes 03: invalid key' "$(put 03 00 3)"
+bad "an encoding that is none" 'entry ["a"]: The value encoding 7 is unknown.' "$(put 026100 00 7)"
+bad "a counter of 7 bytes" 'entry ["a"]: A value of encoding 2 (LE64) must have 8 bytes, not 7.' "$(put 026100 00000000000000 2)"
+bad "no value of V8" 'entry ["a"]: invalid V8 value' "$(put 026100 ff104105 1)"
+bad "no key" 'entry with the key of the bytes 03: invalid key' "$(put 03 00 3)"
 queued() { echo "insert into queue values (1, 'me', x'$1', '$2', '$3');"; }
-bad "no message" 'the message me: invalid V8 value' "$(queued 00 '[]' '[]')"
-bad "no schedule" 'the message me: its backoff schedule is no list' "$(queued ff104902 '["x"]' '[]')"
-bad "no keys" 'the message me: its keysIfUndelivered is not a list of keys' "$(queued ff104902 '[]' '[[256]]')"
-bad "nor these" 'the message me: its keysIfUndelivered is not a list of keys' "$(queued ff104902 '[]' '[[3]]')"
+bad "no message" 'message me: invalid V8 value' "$(queued 00 '[]' '[]')"
+bad "no schedule" 'message me: its backoff schedule is not a list' "$(queued ff104902 '["x"]' '[]')"
+bad "no keys" 'message me: its keysIfUndelivered is not a list of keys' "$(queued ff104902 '[]' '[[256]]')"
+bad "nor these" 'message me: its keysIfUndelivered is not a list of keys' "$(queued ff104902 '[]' '[[3]]')"
 rm -f "$scratch"/*.progress
 
 # ---- many, and kills ----
@@ -193,10 +193,10 @@ begun --from deno "$scratch/many.db"
 check "... it does not begin anew" bash -c "! grep -qE '^place k:$' $scratch/state"
 said "what was killed goes on" 0 "continuing after" --db 2 import --state "$scratch/state" --from deno "$scratch/many.db"
 begun --from deno "$scratch/many.db"
-said "... not with another prefix" 1 "is of another input" --db 2 import --state "$scratch/state" --from deno --prefix '["x"]' \
+said "... not with another prefix" 1 "belongs to another input" --db 2 import --state "$scratch/state" --from deno --prefix '["x"]' \
     "$scratch/many.db"
 echo "update data_version set version = version + 1;" | "$deno_file" "$scratch/many.db"
-said "... nor when Deno has written since" 1 "is of another input" --db 2 import --state "$scratch/state" --from deno "$scratch/many.db"
+said "... nor when Deno has written since" 1 "belongs to another input" --db 2 import --state "$scratch/state" --from deno "$scratch/many.db"
 
 # ---- a service ----
 
@@ -208,7 +208,7 @@ same "... to the last entry" "$wanted" "$(digest 3)"
 check "... a dry run" ctl import --dry-run --from connect "http://127.0.0.1:$http_port/db/1/connect"
 killed "the service" 25000 --from connect "http://127.0.0.1:$http_port/db/1/connect"
 begun --from connect "http://127.0.0.1:$http_port/db/1/connect"
-said "another database of it is another input" 1 "is of another input" --db 2 import --state "$scratch/state" --from connect \
+said "another database of it is another input" 1 "belongs to another input" --db 2 import --state "$scratch/state" --from connect \
     "http://127.0.0.1:$http_port/db/3/connect"
 rm -f "$scratch/state"
 
@@ -233,7 +233,7 @@ cli -n 7 FLUSHDB >/dev/null
 # ---- who may ----
 
 unset DENO_KV_ACCESS_TOKEN
-said "without a token" 2 "there is no access token: DENO_KV_ACCESS_TOKEN has it" import --from connect "$service"
+said "without a token" 2 "no access token; set DENO_KV_ACCESS_TOKEN" import --from connect "$service"
 printf 'deno:secret\nmore\n' >"$scratch/token"
 cli ACL SETUSER deno on '>secret' '+@read' +kv.connect '~*' >/dev/null
 cli ACL SETUSER default '>password' >/dev/null
@@ -241,17 +241,17 @@ cli() { redis-cli -p "$port" -a password --no-auth-warning "$@"; }
 export TUPLEDCTL_PASSWORD=password
 said "a token in a file" 0 "entries" --db 6 import --from connect --token-file "$scratch/token" "$service"
 DENO_KV_ACCESS_TOKEN=wrong:token said "a wrong one" 1 "401" --db 6 import --from connect "$service"
-check "... says where it comes from" grep -q 'DENO_KV_ACCESS_TOKEN or --token-file has the access token' "$scratch/err"
+check "... says where it comes from" grep -q 'Pass the access token in DENO_KV_ACCESS_TOKEN or --token-file' "$scratch/err"
 said "a file that is not there" 2 "--token-file" --db 6 import --from connect --token-file "$scratch/nofile" "$service"
 printf 'a b\n' >"$scratch/blank"
-said "a token with a blank" 2 "there is no access token" --db 6 import --from connect --token-file "$scratch/blank" "$service"
-said "a token in the URL" 2 "where others can see them" --db 6 import --from connect "http://a:b@127.0.0.1:$http_port/connect"
+said "a token with a blank" 2 "no access token" --db 6 import --from connect --token-file "$scratch/blank" "$service"
+said "a token in the URL" 2 "which others can see" --db 6 import --from connect "http://a:b@127.0.0.1:$http_port/connect"
 cli ACL SETUSER default nopass >/dev/null
 cli() { redis-cli -p "$port" "$@"; }
 unset TUPLEDCTL_PASSWORD
 export DENO_KV_ACCESS_TOKEN=any
-said "no URL" 2 "wants the URL of a service" import --from connect some.db
-said "... of another kind" 2 "wants the URL of a service" import --from connect "redis://127.0.0.1:$port"
+said "no URL" 2 "needs the URL of a service" import --from connect some.db
+said "... of another kind" 2 "needs the URL of a service" import --from connect "redis://127.0.0.1:$port"
 said "nobody there" 3 "http://127.0.0.1:1/connect: " import --from connect http://127.0.0.1:1/connect
 said "no such host" 3 "host" import --from connect http://no-such-host.invalid/connect
 said "no such path" 1 "404" import --from connect "http://127.0.0.1:$http_port/nothing"
@@ -322,20 +322,20 @@ if has "services that fail" python3; then
     ends "another version" 1 "uses version 4 of KV Connect; tupledctl supports 1 to 3" 'version4' ''
     ends "no strong endpoint" 1 "it has no endpoint with strong consistency" 'weak' ''
     ends "an endpoint elsewhere" 1 "its endpoint is not an http or https URL" 'down' ''
-    ends "metadata that are none" 1 "is no service of KV Connect" 'garbage' ''
+    ends "metadata that are none" 1 "is not a KV Connect service" 'garbage' ''
     ends "another database all at once" 1 "now serves another database" 'ok,other' '401'
-    ends "an answer that makes no sense" 1 "the answer makes no sense" '' 'garbage'
-    ends "an old state" 1 "it does not read the newest state" '' 'weak'
+    ends "an answer that makes no sense" 1 "invalid response" '' 'garbage'
+    ends "an old state" 1 "it does not read the latest state" '' 'weak'
     ends "a read that failed" 1 "the read failed (code 0)" '' 'failed'
     ends "reads that are disabled" 1 "reads are disabled" '' 'disabled'
-    ends "the same entries again" 1 "it answers with keys that were not asked for" '' 'ok,repeat'
+    ends "the same entries again" 1 "the response contains keys that were not requested" '' 'ok,repeat'
     before '' 'ok,ok,ok,90*503'
     cli -n 2 FLUSHDB >/dev/null
-    said "an import ends" 3 "with --state the same call goes on there" --db 2 import --state "$scratch/state" --retry 1 \
+    said "an import ends" 3 "with --state, repeat the command to continue" --db 2 import --state "$scratch/state" --retry 1 \
         --from connect "$before"
     same "... in the middle" 3000 "$(cli -n 2 DBSIZE)"
     sed -i "s/url=.*/url=x/" "$scratch/state"
-    said "... for another address" 1 "is of another input" --db 2 import --state "$scratch/state" --from connect "$before"
+    said "... for another address" 1 "belongs to another input" --db 2 import --state "$scratch/state" --from connect "$before"
     rm -f "$scratch/state"
 fi
 [ -z "$proxy" ] || { kill -KILL "$proxy"; wait "$proxy" 2>/dev/null; }
@@ -352,7 +352,7 @@ if has "a service by https" openssl; then
     cli KV.SET '["a"]' 1 >/dev/null
     service=https://localhost:$http_port/connect
     said "a service by https" 0 "1 entries" --db 1 import --from connect --source-cacert "$scratch/ca.crt" "$service"
-    said "... of which nobody knows" 1 "--source-cacert names the file" --db 1 import --from connect "$service"
+    said "... of which nobody knows" 1 "Give the CA certificate with --source-cacert" --db 1 import --from connect "$service"
     said "... of another authority" 1 "certificate" --db 1 import --from connect --source-cacert "$scratch/other-ca.crt" "$service"
     said "no such file of an authority" 1 "nofile" --db 1 import --from connect --source-cacert "$scratch/nofile" "$service"
     stop_server

@@ -143,17 +143,17 @@ flush
 
 said "no source" 3 "the source: cannot connect to 127.0.0.1:1" import redis://127.0.0.1:1
 said "no URL" 2 "the source: the URL" import --from redis some.rdb
-said "a database that is no number" 2 "names a database by a number" import "$(from /x)"
+said "a database that is no number" 2 "must name a database by number" import "$(from /x)"
 said "all, into one" 2 "names no database" --db 3 import "$(from)"
-said "--prefix" 2 "not for Redis" import --prefix '["a"]' "$(from)"
+said "--prefix" 2 "does not apply to Redis" import --prefix '["a"]' "$(from)"
 said "--follow of something else" 2 "--follow is for a live Redis" import --follow some.jsonl
 said "--set-events alone" 2 "--set-events needs --follow" import --set-events "$(from)"
 said "--verify is a number" 2 "--verify" import --verify x "$(from /3)"
 head -c 20000000 /dev/zero | src -n 12 -x SET large >/dev/null
-said "what is too large" 1 'the key ["large"]: LIMIT' --db 12 import "$(from /12)"
+said "what is too large" 1 'key ["large"]: LIMIT' --db 12 import "$(from /12)"
 src -n 12 FLUSHDB >/dev/null
 src CONFIG SET requirepass secret >/dev/null
-said "a source that wants a password" 1 "TUPLEDCTL_SOURCE_PASSWORD or --source-password-file has it" import "$(from /3)"
+said "a source that wants a password" 1 "use TUPLEDCTL_SOURCE_PASSWORD or --source-password-file" import "$(from /3)"
 TUPLEDCTL_SOURCE_PASSWORD=wrong said "a wrong one" 1 "the source: WRONGPASS" import "$(from /3)"
 TUPLEDCTL_SOURCE_PASSWORD=secret said "the right one" 0 "loaded" --db 3 import "$(from /3)"
 echo secret >"$scratch/password"
@@ -209,7 +209,7 @@ same "... everything is there" "10001 40000 0" "$(cli -n 4 DBSIZE) $(cli -n 4 LL
 same "... in its order" "$(src -n 4 LRANGE huge 0 -1 | cksum)" "$(cli -n 4 LRANGE huge 0 -1 | cksum)"
 check "... and its place is forgotten" test ! -e "$scratch/state"
 printf 'tupled-import 1\ninput redis=x\ntarget x\ndatabase -\nplace x\nrecords 1\nmap 0\n' >"$scratch/state"
-said "the place of another one" 1 "is of another input" --db 4 import --state "$scratch/state" "$(from /4)"
+said "the place of another one" 1 "belongs to another input" --db 4 import --state "$scratch/state" "$(from /4)"
 rm -f "$scratch/state"
 stop_server
 start_server --databases 16
@@ -256,7 +256,7 @@ src -n 4 FLUSHDB >/dev/null
 said "a source that tells nothing" 1 "Run CONFIG SET notify-keyspace-events EA there, or give --set-events" import --follow "$(from)"
 src CONFIG SET notify-keyspace-events Kx >/dev/null
 cli -n 3 SET own 1 >/dev/null
-said "a database that has keys" 1 "--replace agrees" import --follow --set-events "$(from)"
+said "a database that has keys" 1 "confirm with --replace" import --follow --set-events "$(from)"
 same "... the setting is put back" "xK" "$(src CONFIG GET notify-keyspace-events | tail -n 1)"
 followed import --follow --set-events --replace --verify 100000 "$(from)"
 equal "all is loaded, and changes are followed"
@@ -319,7 +319,7 @@ src SET s:text lost >/dev/null
 kill -CONT "$importer"
 becomes "a connection that told of changes is lost" lost GET s:text
 becomes "... what went meanwhile goes" 0 EXISTS l:small
-ended "... it is told, and all is equal" 0 "all keys are read again"
+ended "... it is told, and all is equal" 0 "reading all keys again"
 src SET s:number 12 >/dev/null
 src RPUSH l:small a b a >/dev/null
 
@@ -395,7 +395,7 @@ if has "a source by TLS" openssl; then
         said "... trusted or not" 0 "1 entries" --db 3 import --source-insecure "rediss://localhost:$secure/3"
         same "... which it still has" "1 db3:keys=1,expires=0,avg_ttl=0" \
             "$(src -n 3 DBSIZE) $(src INFO keyspace | tr -d '\r' | grep '^db')"
-        said "options without TLS" 2 "there are options for TLS with the source" --db 3 import --source-insecure "$(from /3)"
+        said "options without TLS" 2 "TLS options for the source need" --db 3 import --source-insecure "$(from /3)"
     fi
     stop_redis
 fi

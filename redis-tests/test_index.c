@@ -198,7 +198,7 @@ static void values_of_every_type_keep_their_order(void **state)
     expect(c, "[0 [['v',5] ['v',6] ['v',7]]]", "KV.FIND v FROM 0 KEYSONLY");
     expect(c, "[0 [['v',1]]]", "KV.FIND v TO 'a' KEYSONLY");
     expect(c, "-ERR FROM and TO are of different types", "KV.FIND v FROM 1 TO 'a'");
-    expect(c, "-ERR value 1 is of type null, which index 'v' does not hold*", "KV.FIND v null");
+    expect(c, "-ERR value 1 is of type null, which index 'v' does not support*", "KV.FIND v null");
     expect(c, "-ERR value 1 is of type object, which*", "KV.FIND v {}");
 }
 
@@ -621,7 +621,7 @@ static void a_transaction_changes_a_bounded_number_of_rows(void **state)
 {
     static const char *const refusal =
         "-LIMIT the transaction changes more than 100000 rows of indexes "
-        "(transaction-index-rows); make several of it";
+        "(transaction-index-rows); split it";
     enum { HALF = 26 };
     empty();
     expect(c, "+OK", "KV.INDEX CREATE one PREFIX ['many'] ON 1 a");

@@ -412,7 +412,7 @@ static void many_keys_of_one_moment_are_so_many(void **state)
     for (int is_tracked = 0; is_tracked < 2; is_tracked++) {
         if (is_tracked) expect(c, "+OK", "CLIENT TRACKING ON REDIRECT %s", id);
         assert_int_equal(redisAppendCommandArgv(c, MOST + 2, argv, NULL), REDIS_OK);
-        expect_next(c, is_tracked ? "-LIMIT more keys than are read at one moment (200000), *"
+        expect_next(c, is_tracked ? "-LIMIT more keys than can be read at once (200000) *"
                                   : ":200001");
     }
     redisFree(told);

@@ -85,10 +85,8 @@ static void more_work_than_is_allowed_is_refused(void **state)
 {
     char *filter = filter_of(900);
     set_big("[\"big\"]", BIG_BYTES);
-    expect(
-        c,
-        "-LIMIT where: 901 conditions on a value of * bytes are more work than is allowed here *",
-        "KV.COUNT PREFIX [] WHERE %s", filter);
+    expect(c, "-LIMIT where: 901 conditions on a value of * bytes exceed the limit for work *",
+           "KV.COUNT PREFIX [] WHERE %s", filter);
     expect(c, "-LIMIT where: *", "KV.LIST PREFIX [] WHERE %s", filter);
     expect(c, "-LIMIT where: *", "KV.DELRANGE PREFIX [] WHERE %s", filter);
     free(filter);
@@ -113,8 +111,7 @@ static void work_of_many_rows_is_added_up(void **state)
     expect(c, ":0", "KV.COUNT PREFIX ['r'] WHERE %s", filter);
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "KV.COUNT PREFIX ['r'] WHERE %s", filter);
-    expect(c,
-           "-EXECABORT command 1 kv.count: LIMIT where: the filter passes over more bytes than *",
+    expect(c, "-EXECABORT command 1 kv.count: LIMIT where: the filter reads more bytes than *",
            "EXEC");
     free(filter);
 }

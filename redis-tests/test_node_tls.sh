@@ -24,7 +24,7 @@ zeros=$(printf '0%.0s' {1..32})
 pg_start || { not_ok "PostgreSQL starts"; exit 1; }
 node_start 1 "${options[@]}" --tls-cluster yes
 node_ready 1 || exit 1
-check "its address is that of the TLS port" grep -q "reached at 127.0.0.1:$(tls_port 1)" "$scratch/node1.log"
+check "its address is that of the TLS port" grep -q "with address 127.0.0.1:$(tls_port 1)" "$scratch/node1.log"
 node_start 2 "${options[@]}" --tls-cluster yes
 node_says 2 'standing by: node1/.* leads' || exit 1
 node_listens 2

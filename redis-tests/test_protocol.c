@@ -258,7 +258,7 @@ static void unknown_commands_have_the_text_that_clients_look_for(void **state)
     raw_expect(fd, "-ERR unknown subcommand 'foo'. Try CLIENT HELP.\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'config' command\r\n");
     raw_expect(fd,
-               "-ERR wrong number of arguments for 'kv.set' command; it is: KV.SET key value "
+               "-ERR wrong number of arguments for 'kv.set' command; usage: KV.SET key value "
                "[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
                "unix-time-milliseconds | KEEPTTL] [NX | XX | IFVERSION <versionstamp | NONE>]\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'get' command\r\n");
@@ -289,9 +289,9 @@ static void what_was_probably_meant_is_named(void **state)
         raw_expect(fd, wanted);
     }
     raw_say(fd, "MIGRATE a\r\nCLIENT LISST\r\n");
-    raw_expect(fd,
-               "-ERR unknown command 'MIGRATE', with args beginning with: 'a' ; tupled has no "
-               "such command of Redis: docs/redis-commands.md says what to use in its place\r\n");
+    raw_expect(
+        fd, "-ERR unknown command 'MIGRATE', with args beginning with: 'a' ; tupled does "
+            "not support this command of Redis: see docs/redis-commands.md for alternatives\r\n");
     raw_expect(fd,
                "-ERR unknown subcommand 'LISST'. Try CLIENT HELP. Did you mean CLIENT LIST?\r\n");
 }

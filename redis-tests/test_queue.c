@@ -318,7 +318,7 @@ static void errors_name_the_wrong_word(void **state)
     expect(c, "-ERR invalid message id 'abc'", "KV.QUEUE RECEIPT q abc");
     expect(c, "-ERR invalid message id 'all2'", "KV.DLQ REQUEUE q all2");
     expect(c, "-ERR invalid cursor", "KV.DLQ LIST q CURSOR abc");
-    expect(c, "-ERR wrong number of arguments for 'kv.queue|stats' command; it is: KV.*",
+    expect(c, "-ERR wrong number of arguments for 'kv.queue|stats' command; usage: KV.*",
            "KV.QUEUE STATS");
     expect(c, "-ERR unknown subcommand 'X'. Try KV.QUEUE HELP.", "KV.QUEUE X");
     expect(c, "[]", "KV.QUEUE LIST"); /* nothing was done */
@@ -716,7 +716,8 @@ static void settings_take_effect_while_it_runs(void **state)
     expect(a, "[[q * 1 :1 *]]", "KV.DEQUEUE q");
     expect(a, "[[q * 1 :2 *]]", "KV.DEQUEUE q BLOCK 10000");
     assert_int_equal(strlen(ask(a, "KV.ENQUEUE e 1 DEDUP a")), 24);
-    expect(a, "-TRYAGAIN dedup-max-entries (1) *", "KV.ENQUEUE e 1 DEDUP b");
+    expect(a, "-TRYAGAIN 1 dedup ids are remembered (dedup-max-entries)*",
+           "KV.ENQUEUE e 1 DEDUP b");
     expect(a, "+OK", "CONFIG SET dedup-max-entries 3");
     expect(a, "+OK", "MULTI");
     for (int i = 0; i < 3; i++) expect(a, "+QUEUED", "KV.ENQUEUE e 1 DEDUP many%d", i);

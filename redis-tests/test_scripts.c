@@ -390,20 +390,20 @@ static void a_script_ends_wherever_it_goes_on_for_ever(void **state)
     for (size_t i = 0; i < sizeof endless / sizeof endless[0]; i++) {
         const char *found = ask(c, "EVAL %s 0", endless[i]);
         bool is_raised = strncmp(endless[i], "error", 5) == 0; /* nothing asks it for its text */
-        if (!text_fits(found, is_raised ? "-ERR*" : "-LIMIT the script took longer*")) {
+        if (!text_fits(found, is_raised ? "-ERR*" : "-LIMIT the script exceeded*")) {
             fail_msg("%s: %s", endless[i], found);
         }
         expect(d, "+PONG", "PING");
     }
     expect(c, "+OK", "CONFIG SET script-time-limit 60000");
-    eval("-LIMIT the script needs more memory*",
+    eval("-LIMIT the script exceeds script-memory*",
          "xpcall(function() local s = 'x' while true do s = s .. s end end, "
          "function() while true do end end)");
     expect(c, "+OK", "CONFIG SET script-time-limit 200");
     expect(c, "lib", "FUNCTION LOAD %s",
            "#!lua name=lib\nredis.register_function('f', function() "
            "xpcall(error, function() while true do end end) end)");
-    expect(c, "-LIMIT the script took longer*", "FCALL f 0");
+    expect(c, "-LIMIT the script exceeded*", "FCALL f 0");
     expect(c, "+OK", "FUNCTION FLUSH");
 }
 
@@ -456,9 +456,9 @@ static void a_long_script_that_read_something_old_runs_again(void **state)
 static void a_script_may_have_so_much_memory(void **state)
 {
     expect(c, "+OK", "CONFIG SET script-time-limit 60000");
-    eval("-LIMIT the script needs more memory than script-memory-limit*",
+    eval("-LIMIT the script exceeds script-memory-limit*",
          "local t = {} while true do t[#t + 1] = string.rep('x', 100000) .. #t end");
-    eval("-LIMIT the script needs more memory than script-memory-limit*",
+    eval("-LIMIT the script exceeds script-memory-limit*",
          "redis.call('set', 'x', 1) while true do pcall(string.rep, 'x', 100000000) end");
     expect(c, ":0", "EXISTS x");
     expect(c, "+OK", "CONFIG SET script-memory-limit 128mb");
@@ -492,7 +492,7 @@ static void what_libraries_take_counts_as_memory(void **state)
     expect(c, "+OK", "CONFIG SET script-time-limit 60000");
     for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
         const char *found = ask(c, "EVAL %s 0", greedy[i]);
-        if (!text_fits(found, "-LIMIT the script needs more memory*")) {
+        if (!text_fits(found, "-LIMIT the script exceeds script-memory*")) {
             fail_msg("%s: %.200s", greedy[i], found);
         }
     }

@@ -631,7 +631,7 @@ static void wrong_options_are_refused(void **state)
     }
     expect(c, "-ERR invalid index name: *", "KV.INDEX CREATE %s PREFIX ['b'] TEXT 1 t", "a b");
     expect(c, "-ERR invalid index name: *", "KV.INDEX CREATE %b PREFIX ['b'] TEXT 1 t", "a\0", 2);
-    expect(c, "-ERR wrong number of arguments for 'kv.search' command; it is: KV.*", "KV.SEARCH b");
+    expect(c, "-ERR wrong number of arguments for 'kv.search' command; usage: KV.*", "KV.SEARCH b");
     expect(c, ":0", "KV.INDEX DROP i");
     expect(c, "[b]", "KV.INDEX LIST");
 }

@@ -191,7 +191,7 @@ static void a_dropped_index_is_gone_and_can_be_made_anew(void **state)
     put_text(c, 2, "{'title':'written in between','other':'cat'}");
     create_index(c, "b PREFIX ['b'] TEXT 1 other");
     finds(c, "2", "b cat");
-    finds(c, "-ERR query: no path 'title' *", "b title:dog");
+    finds(c, "-ERR query: unknown path 'title' *", "b title:dog");
     finds(c, "", "b dog");
     for (int i = 0; i < 20; i++) { /* at once, with a search on its way */
         say(d, "KV.SEARCH b cat");

@@ -67,7 +67,7 @@ export async function many() {
         await b.page.waitForFunction(() => document.querySelector('.queue .name')?.textContent === 'q025', {polling: 20});
         check((await names()).join(), (await names()).every(n => n.includes('25')));
         await b.fill('[data-search]', '*');
-        await b.sees('.empty', 'No queue has such a name');
+        await b.sees('.empty', 'No queue matches');
     });
     await test('the overview names the longest queues of all, and the one that waits longest', async () => {
         await b.go('#/overview?db=many');

@@ -104,7 +104,7 @@ export async function entries() {
         await b.click('button', 'New entry');
         await b.fill('#n-key', 'users/#2');
         await b.click('dialog .primary', 'Create');
-        await b.sees('dialog .error-box', 'there already');
+        await b.sees('dialog .error-box', 'already exists');
         await b.fill('#n-key', 'users/#99');
         await b.fill('dialog textarea', '{"name":"new"}');
         await b.click('dialog .primary', 'Create');
@@ -166,7 +166,7 @@ export async function queues() {
         );
         await b.click('.dead-letters button', 'Delete');
         await b.click('dialog .danger', 'Delete');
-        await b.sees('.dead-letters', 'Messages whose retries are used up');
+        await b.sees('.dead-letters', 'No dead letters');
         const peek = await resp.send('KV.QUEUE', 'PEEK', 'mail', 'COUNT', '100');
         check(
             `${peek.length} messages`,
@@ -200,7 +200,7 @@ export async function search() {
         check(marks, marks === 'dog,dog,dogs,fox');
         await b.fill('#s-query', 'foo:bar');
         await b.page.$eval('.query form', f => f.requestSubmit());
-        await b.sees('.query .error-box', "no path 'foo'");
+        await b.sees('.query .error-box', "unknown path 'foo'");
     });
     await test('a find by value', async () => {
         await b.go('#/indexes?i=by_name');

@@ -300,7 +300,7 @@ async function sets() {
         await b.click('.entry button', 'Add a member');
         await b.fill('#el-name', 'm1005');
         await b.click('dialog button', 'Add');
-        await b.sees('dialog .error-box', 'there already');
+        await b.sees('dialog .error-box', 'already exists');
         await b.fill('#el-name', 'm0');
         await send('Add');
         await b.sees('.elements td', 'm0');
@@ -318,7 +318,7 @@ async function sets() {
         check('no score', await b.page.$eval('dialog .primary', el => el.disabled));
         await b.fill('#el-score', '-1.5');
         await b.click('dialog button', 'Add');
-        await b.sees('dialog .error-box', 'there already');
+        await b.sees('dialog .error-box', 'already exists');
         await b.fill('#el-name', 'low');
         await send('Add');
         await b.sees('.elements tr:nth-child(1)', 'low');
@@ -364,7 +364,7 @@ async function whole() {
         await b.click('.entry-head button', 'Rename');
         await b.fill('#r-key', 'types:zset');
         await b.click('dialog .primary', 'Rename');
-        await b.sees('dialog .error-box', 'there already');
+        await b.sees('dialog .error-box', 'already exists');
         await b.fill('#r-key', 'types/#8');
         await b.sees('dialog .command-text', 'CLIENT VIEW TUPLES');
         await send('Rename');
@@ -387,7 +387,7 @@ async function whole() {
         await b.sees('.key-title', '["types/x"]');
         await inRow('f', 'Delete');
         await send('Delete');
-        await b.sees('.error-box', 'There is no entry ["types/x"]');
+        await b.sees('.error-box', 'The entry ["types/x"] does not exist');
         same('there', 0, await resp.send('EXISTS', 'types/x'));
         await b.gone('.tree-row', 'types/x');
     });
@@ -433,7 +433,7 @@ async function created() {
             await b.click('dialog .primary', 'Create');
         };
         await make('types:hash', 'hash', {'el-name': 'over', 'el-value': '1'});
-        await b.sees('dialog .error-box', 'there already');
+        await b.sees('dialog .error-box', 'already exists');
         await b.page.keyboard.press('Escape');
         same('written', 0, await resp.send('HEXISTS', 'types:hash', 'over'));
         for (const [kind, fields] of [
@@ -476,7 +476,7 @@ async function makeAndDelete(key) {
     same(key, [1, before + 1], [await resp.send('KV.EXISTS', key), await count()]);
     await inRow('f', 'Delete');
     await send('Delete');
-    await b.sees('.error-box', 'There is no entry');
+    await b.sees('.error-box', 'does not exist');
     same(key, before, await count());
 }
 
