@@ -101,7 +101,7 @@ static void who_selected_a_dropped_database_is_told(void **state)
     load_flush(d);
     while (strstr(ask(c, "CLIENT LIST"), "cmd=kv.dequeue") == NULL) testserver_pause();
     expect(c, "+OK", "KV.DB DROP gone");
-    expect_next(d, "-NODB the database that was selected*");
+    expect_next(d, "-NODB the selected database*");
     expect(c, "-NODB*", "KV.GET %s", "[\"a\"]");
     expect(c, "-NODB*", "SUBSCRIBE kv:watch:%s", "[\"a\"]");
     expect(c, "+OK", "MULTI");

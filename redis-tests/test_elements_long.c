@@ -186,7 +186,7 @@ static void lpos_looks_at_the_whole_of_a_long_list(void **state)
     expect(c, "[:149999]", "LPOS list last COUNT 0 MAXLEN 150000");
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "LPOS list none");
-    expect(c, "-EXECABORT *LIMIT more elements than are read at one moment*", "EXEC");
+    expect(c, "-EXECABORT *LIMIT more elements than can be read at once*", "EXEC");
 }
 
 int main(void)

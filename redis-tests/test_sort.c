@@ -90,7 +90,7 @@ static void keys_that_are_read_have_a_limit(void **state)
     expect(c, "[0 (nil) 1 (nil)]", "SORT l GET w* GET v* LIMIT 0 2");
     expect(c, ":100000", "SORT l GET w* GET v* STORE to");
     expect(c,
-           "-LIMIT BY and GET of 50000 elements are more reads than one command may make "
+           "-LIMIT BY and GET of 50000 elements need more reads than one command may make "
            "(100000)",
            "SORT l GET w* GET v* GET #");
     expect(c, "+OK", "CONFIG SET max-transaction-size 1mb");

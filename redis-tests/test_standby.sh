@@ -46,7 +46,7 @@ misled() {
     node_gone 4
     return "$result"
 }
-check "an address that leads nowhere is noticed" misled 127.0.0.1:1 "cannot be reached"
+check "an address that leads nowhere is noticed" misled 127.0.0.1:1 "is unreachable"
 check "... and one that leads to another server" misled "127.0.0.1:${node_port[1]}" 'another server responds there'
 own=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 -F .)
 if [ -n "$own" ]; then

@@ -53,7 +53,7 @@ says "... is told" "unknown subcommand pong"
 ends "an unknown action" 2 queue pause
 says "... is told" "unknown action: tupledctl queue pause"
 ends "an unknown option" 2 ping --once
-says "... is told" "there is no option --once of ping"
+says "... is told" "unknown option --once of ping"
 ends "an option without its value" 2 ping --url
 ends "a value for an option that has none" 2 ping --json=1
 ends "too many words" 2 ping now
@@ -70,7 +70,7 @@ ends "TLS options without TLS" 2 -u redis://localhost --insecure ping
 # ---- no server ----
 ends "nobody listens" 3 -u redis://127.0.0.1:1 ping
 says "... what, where, why, what to do" \
-    "cannot connect to 127.0.0.1:1: Connection refused. Nothing listens there: does the server run"
+    "cannot connect to 127.0.0.1:1: Connection refused. Nothing listens there. Is the server running"
 ends "no such socket" 3 -u "unix://$scratch/none" ping
 says "... is told" "$scratch/none: No such file or directory"
 ends "no such host" 3 -u redis://no-such-host.invalid ping
@@ -85,7 +85,7 @@ if read -r -t 20 silent_port <&"${SILENT[0]}"; then
     ends "somebody who never answers" 3 -u "redis://127.0.0.1:$silent_port" --timeout 1 ping
     says "... is told" "no reply within 1 s"
     ends "... by TLS neither" 3 -u "rediss://127.0.0.1:$silent_port" --timeout 1 ping
-    says "... is told" "TLS was not ready within 1 s"
+    says "... is told" "no TLS handshake within 1 s"
     kill "$silent" 2>/dev/null
 else
     skip "somebody who never answers" "python3 is not here"
@@ -122,9 +122,9 @@ ends "... for that address" 0 -u "rediss://localhost:$tls" --cacert "$scratch/ca
 ends "... is not looked at with --insecure" 0 -u "rediss://127.0.0.1:$tls" --insecure ping
 ends "... a file that is not there" 2 -u "rediss://127.0.0.1:$tls" --cacert "$scratch/none" ping
 ends "TLS to the port without" 3 -u "rediss://127.0.0.1:$port" ping
-says "... is told" "redis:// is without"
+says "... is told" "redis:// connects without TLS"
 ends "the port for TLS without TLS" 3 -u "redis://127.0.0.1:$tls" ping
-says "... is told" "rediss:// is with it"
+says "... is told" "Use rediss:// for TLS"
 ends "much by TLS, both ways" 0 -u "rediss://127.0.0.1:$tls" --cacert "$scratch/ca.crt" bench -q -n 40 -c 3 -P 4 \
     --keys 50 --size 300000 set get
 same "... and all of it" "get 40 set 40" "$(awk 'NR > 1 { print $1, $2 }' "$scratch/out" | xargs)"
@@ -148,7 +148,7 @@ says "... with what it may be" "MAXBYTES must be a size such as 1000000 or 100mb
 ends "a limit of nothing" 2 db limit shop
 ends "it is renamed" 0 db rename shop store
 ends "it is not dropped without --yes" 2 db drop store
-says "... which is told" "--yes says yes"
+says "... which is told" "use --yes"
 ends "... and still there" 0 db info store
 ends "it is dropped" 0 db drop store --yes
 ends "... and gone" 1 db info store
@@ -163,7 +163,7 @@ same "one" '{"ready":1,"delayed":1,"leased":0,"dead":0' "$(ctl queue show mail -
 same "what comes next" '[{"id":"#","attempts":0,"due":"TIME","value":{"to":"ann"}},{"id":"#","attempts":0,"due":"TIME","value":"second"}]' \
     "$(ctl queue peek mail --json | sed -E 's/"due":"20[^"]*Z"/"due":"TIME"/g')"
 ends "no lease to end" 1 queue release mail "$id"
-says "... is told" "is leased"
+says "... is told" "no leased message"
 first=$(cli KV.DEQUEUE mail | sed -n 2p)
 ends "a lease is ended" 0 queue release mail "$first"
 same "... and the message waits again" '"delayed":2' "$(ctl queue show mail --json | grep -o '"delayed":[0-9]*')"
@@ -198,11 +198,11 @@ same "they are removed" "removed  2" "$(ctl dlq delete jobs --all --yes)"
 # ---- users ----
 echo "secret word" >"$scratch/password"
 ends "a user is made" 0 user add ann '+get' '+kv.get' '+ping' '+acl|whoami' '~a/*' --new-password-file "$scratch/password"
-says "... until the restart" "forgotten when the server restarts"
+says "... until the restart" "lost when the server restarts"
 same "... and listed" "ann default" "$(ctl user list | awk 'NR > 1 { print $1 }' | xargs)"
 ends "... is there already" 1 user add ann --no-password
 ends "a password among the rules is refused" 2 user add eve '>open'
-says "... which is told" "can be read by others"
+says "... which is told" "is visible to others"
 ends "nobody to ask for a password" 2 user add eve +get
 export TUPLEDCTL_PASSWORD="secret word"
 ends "a user who may not ask how the server is" 1 -u "redis://ann@127.0.0.1:$port" ping
@@ -229,7 +229,7 @@ ends "a user is removed" 0 user delete ann --yes
 ends "... who is gone" 1 user delete ann --yes
 ends "... and not shown" 1 user show ann
 ends "without a configuration nothing can be kept" 1 user add ann --no-password --save
-says "... which is told" "was made, but not kept"
+says "... which is told" "was made, but could not be made permanent"
 echo "for the operator" | timeout 30 "$tool" user password default --new-password-file - -q
 ends "without a password" 1 ping
 says "... it is told what to do" "TUPLEDCTL_PASSWORD or --password-file"
@@ -264,7 +264,7 @@ cli KV.SET '["w",3]' '"not asked for"' >/dev/null
 check "changes" there "$scratch/watch" '\["w",2,"x"\]  \[1,2\]'
 kill -KILL "$server"
 wait "$server" 2>/dev/null
-check "a lost connection is told" there "$scratch/watch-err" 'connecting again'
+check "a lost connection is told" there "$scratch/watch-err" 'reconnecting'
 start_server --port "$port"
 cli KV.DEL '["w",1]' >/dev/null
 cli KV.SET '["none"]' 1 >/dev/null
@@ -340,12 +340,12 @@ if command -v script >/dev/null; then
     typed 'y/N' $'y\n' -- db drop precious
     same "yes is yes" 0 "$status"
     ends "... and it is gone" 1 db info precious
-    typed 'New password' $'hush hush\n' 'Once more' $'hush hush\n' -- user add tom +@all -q
+    typed 'New password' $'hush hush\n' 'Repeat' $'hush hush\n' -- user add tom +@all -q
     same "a password is asked for" 0 "$status"
     check "... and not shown" test -z "$(grep hush "$scratch/screen")"
     check "... with the terminal as it was" cmp "$scratch/before" "$scratch/after"
     ends "... and good" 0 -u "redis://tom:hush%20hush@127.0.0.1:$port" ping
-    typed 'New password' $'one\n' 'Once more' $'two\n' -- user password tom
+    typed 'New password' $'one\n' 'Repeat' $'two\n' -- user password tom
     same "two that differ are none" 2 "$status"
     ends "... and the old one stays" 0 -u "redis://tom:hush%20hush@127.0.0.1:$port" ping
 else
@@ -402,7 +402,7 @@ server=''
 wait "$pid"
 same "a server that is killed ends it" 3 $?
 says "... which is told" "the connection broke"
-says "... and what is left" "what it wrote is still there"
+says "... and what is left" "its data is still there"
 start_server --port "$port"
 
 # ---- verification ----
@@ -420,6 +420,6 @@ ends "damage" 1 verify
 says "... is told" "docs/durability.md"
 check "... with its place" grep -q 'places.*tupled.db' "$scratch/out"
 ends "ping says that it is not well" 1 ping
-says "... too" "its health is damaged"
+says "... too" "the server is not healthy: damaged"
 stop_server
 finish

@@ -475,7 +475,7 @@ static void who_cannot_be_told_of_a_change_is_closed(void **state)
     set_late_keys(w);
     expect_closed(crowd);
     expect_closed(key);
-    assert_true(testserver_has_logged(s, "more changes than can be sent to those who watch"));
+    assert_true(testserver_has_logged(s, "more changes than can be sent to watching clients"));
     /* These are told once of a commit, in it. */
     expect_next(poll, "[[['k',1999] 1 @]]");
     expect(exec, "(nil)", "EXEC");
@@ -608,7 +608,7 @@ static void poll_tells_what_differs(void **state)
     expect(l, "[[['a'] 1 @]]", "KV.POLL KEYS 1 ['a'] NONE");
     expect(l, "(nil)", "KV.POLL KEYS 2 ['a'] ['b'] %s NONE", a);
     expect(l, "[[['b'] (nil) (nil)]]", "KV.POLL KEYS 2 ['a'] ['b'] %s %s", a, a);
-    expect(l, "-ERR invalid key*first all keys", "KV.POLL KEYS 2 ['a'] %s NONE", a);
+    expect(l, "-ERR invalid key*all keys first", "KV.POLL KEYS 2 ['a'] %s NONE", a);
     expect(l, "-ERR syntax error: KEYS 2 needs 2 keys and 2 versionstamps*",
            "KV.POLL KEYS 2 ['a'] ['b'] %s", a);
     expect(l, "-ERR *", "KV.POLL KEYS 0 ['a'] NONE");

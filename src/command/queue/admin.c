@@ -32,7 +32,7 @@ static enum err tell_damage(struct request *rq, const struct error *first, uint6
     char text[ERROR_TEXT_BYTES];
     memcpy(text, first->text, sizeof text);
     return error_set(&rq->error, ERR_CORRUPT,
-                     "%s: %llu dead letters cannot be read and stay; done: %llu", text,
+                     "%s: dead letters that cannot be read: %llu; done: %llu", text,
                      (unsigned long long)damaged, (unsigned long long)done);
 }
 
