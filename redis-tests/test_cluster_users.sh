@@ -43,7 +43,7 @@ check "a password that is only configured there does not" grep -q WRONGPASS <(as
 check "nor a user" grep -q WRONGPASS <(as 2 bob any PING)
 check "the log names those that differ" \
     grep -q 'the users of the configuration differ from those in PostgreSQL, which are used: ann, bob$' "$scratch/node2.log"
-check "... and no password or hash" bash -c "! grep -E 'count:.*(#|>)' '$scratch/node2.log'"
+check "... and no password or hash" bash -c "! grep -E 'are used:.*(#|>)' '$scratch/node2.log'"
 
 # ---- changes ---------------------------------------------------------------------------------------
 
@@ -71,8 +71,8 @@ exec 3>&-
 check "... he is gone there" grep -q WRONGPASS <(as 2 u1 p PING)
 same "default stays" "ERR The 'default' user cannot be removed" "$(as 1 default first ACL DELUSER u3 default)"
 same "... and so does the other one" PONG "$(as 1 u3 p PING)"
-check "ACL SAVE says where they are" grep -q '^ERR users are kept in PostgreSQL' <(as 1 default first ACL SAVE)
-check "ACL LOAD too" grep -q '^ERR users are kept in PostgreSQL' <(as 1 default first ACL LOAD)
+check "ACL SAVE says where they are" grep -q '^ERR users are stored in PostgreSQL' <(as 1 default first ACL SAVE)
+check "ACL LOAD too" grep -q '^ERR users are stored in PostgreSQL' <(as 1 default first ACL LOAD)
 check "requirepass too" grep -q '^ERR .*ACL SETUSER default' <(as 1 default first CONFIG SET requirepass x)
 same "... which is as it was" PONG "$(as 1 default first PING)"
 pg_sql 'ALTER TABLE tupled_users ADD CONSTRAINT closed CHECK (generation < 0) NOT VALID' >/dev/null
@@ -80,7 +80,7 @@ check "a change that PostgreSQL refuses is an error" grep -q '^ERR .*closed' <(a
 check "... and has not happened" grep -q WRONGPASS <(as 1 ghost g PING)
 pg_sql 'ALTER TABLE tupled_users DROP CONSTRAINT closed' >/dev/null
 same "... and later ones do" OK "$(as 1 default first ACL SETUSER u4 on '>p4')"
-same "tupledctl knows" "" "$(TUPLEDCTL_PASSWORD=first build/tupledctl -u "redis://default@127.0.0.1:${node_port[1]}" user set u3 +get 2>&1 | grep forgotten)"
+same "tupledctl knows" "" "$(TUPLEDCTL_PASSWORD=first build/tupledctl -u "redis://default@127.0.0.1:${node_port[1]}" user rules u3 +get 2>&1 | grep "is lost")"
 
 # ---- another leader --------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ node_start 1 "${options[@]}"
 node_says 1 'standing by: node2/.* leads' || exit 1
 node_listens 1
 same "a node that comes later knows all of it" PONG "$(soon PONG as 1 last l2 PING)"
-check "... and has nothing to say about its configuration" bash -c "! grep -q 'which count' '$scratch/node1.log'"
+check "... and has nothing to say about its configuration" bash -c "! grep -q 'which are used' '$scratch/node1.log'"
 
 # ---- PostgreSQL is away ----------------------------------------------------------------------------
 
@@ -111,10 +111,10 @@ node 3 MSET a 1 b 2 c 3 d 4 e 5 f 6 >"$scratch/long" &
 long=$!
 check "a node that knows no users refuses every client, and says why" \
     grep -q 'TRYAGAIN the users are not loaded yet: PostgreSQL: .*No such file' <(node 3 PING)
-check "... not by what it has configured" grep -q 'TRYAGAIN the users are not known yet' <(as 3 door any PING)
+check "... not by what it has configured" grep -q 'TRYAGAIN the users are not loaded yet' <(as 3 door any PING)
 wait $long
 check "... nor is a command told anything else that is long for a stranger" \
-    grep -q 'TRYAGAIN the users are not known yet' "$scratch/long"
+    grep -q 'TRYAGAIN the users are not loaded yet' "$scratch/long"
 pg_start || not_ok "PostgreSQL starts again"
 wait $writes
 same "it is done then" OK "$(<"$scratch/late")"
@@ -128,7 +128,7 @@ node_start 1 "${options[@]}" --leader-wait 30000
 node_listens 1
 as 1 late x PING >"$scratch/early" &
 early=$!
-check "without the users nobody leads" node_says 1 'standing by: the users are not read'
+check "without the users nobody leads" node_says 1 'standing by: users not loaded'
 pg_sql 'ALTER TABLE tupled_users RENAME hidden TO text' >/dev/null
 wait $early
 same "... and who comes early waits for them" PONG "$(<"$scratch/early")"

@@ -22,7 +22,7 @@ refused() {
     [ $? = 1 ] && grep -qF -- "$1" "$scratch/refused"
 }
 check "without an address it does not start" refused "backend postgresql needs postgresql-url"
-check "nor with an archive" refused "archive-dir is for backend local" --postgresql-url host=/x \
+check "nor with an archive" refused "archive-dir applies to backend local" --postgresql-url host=/x \
     --archive-dir "$scratch/archive"
 
 # ---- one leads -------------------------------------------------------------------------------------

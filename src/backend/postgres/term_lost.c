@@ -67,7 +67,7 @@ static void find_out(struct term *t, const char *missing, struct error *why)
     if (r != OK) log_warning("cannot release leadership in PostgreSQL: %s", e.text);
     (void)error_set(why, ERR_TRYAGAIN, "%s",
                     missing != NULL || is_older ? what
-                    : is_there                  ? "another node leads now"
+                    : is_there                  ? "another node is the leader now"
                                                 : "the leader's row was removed");
 }
 
@@ -76,7 +76,7 @@ enum err term_why(struct term *t, struct error *e)
     pthread_mutex_lock(&t->lock);
     *e = t->why;
     pthread_mutex_unlock(&t->lock);
-    return e->code != OK ? e->code : error_set(e, ERR_TRYAGAIN, "another node leads now");
+    return e->code != OK ? e->code : error_set(e, ERR_TRYAGAIN, "another node is the leader now");
 }
 
 /* Those who come later wait for the first. Nothing is told meanwhile. */
