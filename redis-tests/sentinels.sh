@@ -11,7 +11,7 @@ export TUPLED_TEST_ANY_SENTINEL_PORT=1 NODE_BIN=$PWD/build/asan/tupled
 start() { # node
     node_start "$1" --lease 3000 --postgresql-durability provider
     node_listens "$1"
-    sentinel_port[$1]=$(sed -n 's/.*questions to Sentinel on .* port \([0-9]*\)$/\1/p' "$scratch/node$1.log")
+    sentinel_port[$1]=$(sed -n 's/.*Sentinel connections on .* port \([0-9]*\)$/\1/p' "$scratch/node$1.log")
 }
 ask() { # node, words
     timeout 60 redis-cli -p "${sentinel_port[$1]}" "${@:2}"

@@ -364,7 +364,7 @@ static void a_backup_under_load_is_one_moment(void **state)
 
     struct testserver *second = restore(name);
     redisContext *d = testserver_connect(second);
-    assert_true(testserver_has_logged(second, "a restored backup"));
+    assert_true(testserver_has_logged(second, "restored from a backup"));
     assert_int_equal(sum_of_accounts(d), ACCOUNTS * START_AMOUNT);
     long long moves = atoll(ask(d, "KV.GET ['moves']"));
     assert_true(moves > 0 && moves <= (long long)moved);

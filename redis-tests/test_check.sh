@@ -51,7 +51,7 @@ same "no words" 2 "$status"
 mkdir "$scratch/empty"
 look "$scratch/empty"
 same "an empty directory" 2 "$status"
-check "... is told" grep -qF "is no data directory" "$scratch/err"
+check "... is told" grep -qF "is neither a data directory" "$scratch/err"
 look "$scratch/none"
 same "a directory that is not there" 3 "$status"
 
@@ -104,28 +104,28 @@ done
 fresh
 flip "$copy/tupled.db" 700
 look "$copy"
-check "... in which SQLite finds nothing: told" grep -q "^note  copy: tupled.db: what is in it was not looked at, since a start" "$scratch/out"
+check "... in which SQLite finds nothing: told" grep -q "^note  copy: tupled.db: its contents were not checked, because a server" "$scratch/out"
 fresh
 flip "$copy/tupled.db" $((4 * 4096 - 1))
 named "a flipped byte in a page's checksum" "tupled.db at offset 12288: "
 fresh
 dd if="$good/tupled.db" of="$copy/tupled.db" bs=4096 skip=7 seek=9 count=1 conv=notrunc status=none
-named "a page at another's place" "tupled.db at offset 36864: page 10 "
+named "a page at another's place" "tupled.db at offset 36864: page 10: "
 fresh
 truncate -s $(((pages - 3) * 4096)) "$copy/tupled.db"
 named "a database that is cut off" "tupled.db: it is truncated: $((pages - 3)) of $pages pages"
 fresh
 truncate -s $((pages * 4096 - 100)) "$copy/tupled.db"
-named "... within a page" "tupled.db: .* no whole number of pages"
+named "... within a page" "tupled.db: .* not a whole number of pages"
 fresh
 : >"$copy/tupled.db"
-named "an empty database" "tupled.db: it is no database"
+named "an empty database" "tupled.db: it is not a database"
 fresh
 rm "$copy/tupled.db"
 named "a missing database" "tupled.db: it is missing"
 fresh
 flip "$copy/versions" 60
-named "the file versions" "versions: it is damaged"
+named "the file versions" "versions: checksum mismatch"
 fresh
 rm "$copy/versions"
 named "... that is missing" "versions: it is missing"
@@ -138,7 +138,7 @@ first=$(basename "${segments[0]}") second=$(basename "${segments[1]}") third=$(b
 fresh
 rm "$copy/$second"
 look "$copy"
-end=$(sed -n "s/.*$first at offset \([0-9]*\): what.*/\1/p" "$scratch/out")
+end=$(sed -n "s/.*$first at offset \([0-9]*\): versions after.*/\1/p" "$scratch/out")
 fresh
 # What fills the last block of a batch is zeros, and belongs to none: the next byte that is not.
 filled=$(tail -c +$((end / 2 + 1)) "$copy/$first" | head -c 1000000 | grep -obaP '[^\x00]' | head -n 1 | cut -d: -f1)
@@ -208,6 +208,6 @@ flip "$copy/manifest" 40
 named "the manifest" "archive: manifest: "
 fresh
 cp "$copy/$middle" "$copy/$segment"
-named "a segment in another's place" "archive: $segment: it is another segment"
+named "a segment in another's place" "archive: $segment: it is not the segment"
 
 finish

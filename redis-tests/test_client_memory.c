@@ -116,7 +116,7 @@ static void who_holds_most_is_closed_but_never_with_no_evict(void **state)
     redisFree(other);
     redisReply *r = redisCommand(big, "PING");
     assert_null(r);
-    assert_true(testserver_has_logged(s, "name=greedy closed: it holds most"));
+    assert_true(testserver_has_logged(s, "name=greedy closed: it uses most"));
     expect(safe, "+QUEUED", "SET k x");
     redisFree(c);
     redisFree(safe);

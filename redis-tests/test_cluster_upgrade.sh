@@ -77,7 +77,7 @@ check "... but the newer one" node_ready 3
 check "... but it passes clients on" test "$(node 2 GET led)" = yes
 node_start 1 "${options[@]}"
 node_gone 1
-check "an older one does not start any more, and says why" grep -q "have format $newer, newer than format $older" "$scratch/node1.log"
+check "an older one does not start any more, and says why" grep -q "have format $newer, but this program supports formats up to $older" "$scratch/node1.log"
 
 # ---- the others, and the leader last ----
 : >"$scratch/enough"

@@ -485,7 +485,7 @@ static void client_query_buffer_limit_closes(void **state)
         if (n <= 0) break;
         at += (size_t)n;
     }
-    poll_log(server, "query buffer is over client-query-buffer-limit");
+    poll_log(server, "query buffer exceeds client-query-buffer-limit");
     assert_true(is_closed(fd));
     close(fd);
     free(bytes);
@@ -508,7 +508,7 @@ static void client_output_buffer_limit_holds_for_one_reply(void **state)
     raw_send(fd, "KV.GET [1]\r\n", 12);
     raw_expect_end(fd);
     close(fd);
-    poll_log(server, "is over client-output-buffer-limit");
+    poll_log(server, "exceeds client-output-buffer-limit");
     expect(c, "+PONG", "PING");
 }
 
@@ -522,7 +522,7 @@ static void client_output_buffer_limit_closes_who_does_not_read(void **state)
         static const char command[] = "*2\r\n$6\r\nKV.GET\r\n$3\r\n[1]\r\n";
         if (send(fd, command, sizeof command - 1, MSG_NOSIGNAL) < 0) break;
     }
-    poll_log(server, "is over client-output-buffer-limit");
+    poll_log(server, "exceeds client-output-buffer-limit");
     assert_true(is_closed(fd));
     close(fd);
     free(value);
@@ -821,7 +821,7 @@ static void a_stale_socket_is_replaced_and_nothing_else(void **state)
     const char *args[] = {"--unixsocket", path, NULL};
     struct testserver_options options = {.args = args};
     struct testserver *s = testserver_start(&options);
-    testserver_refuses(&options, "another server listens there"); /* it is alive */
+    testserver_refuses(&options, "another server is listening there"); /* it is alive */
     redisContext *u = connect_unix(path);
     expect(u, "+PONG", "PING");
     redisFree(u);
@@ -836,7 +836,7 @@ static void a_stale_socket_is_replaced_and_nothing_else(void **state)
     write_text(path, "mine");
     testserver_free(s);
     assert_string_equal(read_text(path), "mine");
-    testserver_refuses(&options, "a file that is no socket is there");
+    testserver_refuses(&options, "the file exists and is not a socket");
     assert_string_equal(read_text(path), "mine");
     args[1] = in_scratch("nosuch/x.sock");
     testserver_refuses(&options, "No such file or directory");

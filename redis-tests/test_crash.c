@@ -737,7 +737,7 @@ static void a_torn_batch_behind_the_last_is_cut_off_with_a_log_line(void **state
     batch_seal(torn, &h, &id);
     segment_write(&seg, seg.end, torn, sizeof torn);
     testserver_again(s);
-    assert_true(testserver_has_logged(s, "cut off an unsynced tail in"));
+    assert_true(testserver_has_logged(s, "truncated an unsynced tail of"));
     assert_true(testserver_has_logged(s, seg.path));
     expect_all_keys(s);
     testserver_free(s);

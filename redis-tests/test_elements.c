@@ -362,7 +362,7 @@ static void a_record_that_is_too_large_is_refused(void **state)
     redisReply *r = redisCommandArgv(c, WORDS, words, NULL);
     assert_non_null(r);
     assert_true(text_fits(r->str, "LIMIT the transaction changes more than 100000 rows of "
-                                  "collections; make several of it (record 0)"));
+                                  "collections; split it (record 0)"));
     freeReplyObject(r);
     expect(c, ":0", "EXISTS k");
 }

@@ -90,11 +90,11 @@ static void files_are_for_the_group_when_it_is_asked_for(void **state)
 static void a_directory_that_is_open_is_told(void **state)
 {
     server = testserver_start(NULL);
-    assert_false(testserver_has_logged(server, "is open to other users"));
+    assert_false(testserver_has_logged(server, "is accessible to other users"));
     testserver_stop(server);
     assert_int_equal(chmod(testserver_dir(server), 0755), 0);
     testserver_again(server);
-    assert_true(testserver_has_logged(server, "is open to other users"));
+    assert_true(testserver_has_logged(server, "is accessible to other users"));
 }
 
 static void an_empty_server_takes_little_space(void **state)

@@ -362,7 +362,7 @@ static void more_ids_than_the_bound_are_put_off(void **state)
     expect(c, "+OK", "CONFIG SET idem-max-entries 100");
     for (int i = 0; i < 100; i++) say(c, "KV.SUM ['n'] 1 IDEM id%d", i);
     expect_many(c, 100, "[* @]");
-    expect(c, "-TRYAGAIN *idem-max-entries (100)*", "KV.SUM ['n'] 1 IDEM more");
+    expect(c, "-TRYAGAIN *(idem-max-entries)*", "KV.SUM ['n'] 1 IDEM more");
     expect(c, "100", "KV.GET ['n']");
     expect(c, "[7 @]", "KV.SUM ['n'] 1 IDEM id6"); /* repeats are served */
     expect(c, "@", "KV.SET ['m'] 1");

@@ -58,8 +58,8 @@ pg_start || { not_ok "PostgreSQL starts"; exit 1; }
 check "PgBouncer shares connections between transactions" pool transaction
 node_start 1 --lease 3000 --postgresql-durability provider --leader-wait 500
 check "a node listens" node_listens 1
-check "... says what is before PostgreSQL" node_says 1 'a pooler before it shares connections .*pool_mode = session'
-check "... and so does what it refuses" grep -q '^TRYAGAIN .*a pooler before it' <<<"$(node 1 SET a 1 2>&1)"
+check "... says what is before PostgreSQL" node_says 1 'a connection pooler in transaction mode .*pool_mode = session'
+check "... and so does what it refuses" grep -q '^TRYAGAIN .*a connection pooler' <<<"$(node 1 SET a 1 2>&1)"
 same "... nothing is done there" "" "$(pg_sql "SELECT relname FROM pg_class WHERE relname LIKE 'tupled%'")"
 check "PgBouncer gives each client a connection of its own" pool session
 check "the node goes on by itself, and leads" node_ready 1

@@ -251,7 +251,7 @@ static void sizes_are_told_in_their_unit(void **state)
             .change = DATABASE_LIMIT, .number = d, .limits = {.bytes_max = limits[i].bytes_max}};
         assert_int_equal(catalog_change(t, &o), OK);
         assert_int_equal(catalog_put(t, d, "c", ""), ERR_QUOTA);
-        assert_non_null(strstr(t->e.text, "holds 2.0 KB "));
+        assert_non_null(strstr(t->e.text, "has 2.0 KB "));
         assert_non_null(strstr(t->e.text, limits[i].text));
     }
 }

@@ -257,7 +257,7 @@ static void a_version_outside_of_the_archive_is_refused(void **state)
     struct bench *t = *state;
     t->k.has_version = true;
     t->k.version = make_base(t) + 1;
-    refuses(t, ERR_SYNTAX, "is not in it");
+    refuses(t, ERR_SYNTAX, ", before ");
     t->k.version -= 2;
     refuses(t, ERR_SYNTAX, "does not reach back that far");
     t->k.version++;
