@@ -62,7 +62,8 @@ static void get_refuses_what_it_does_not_know(void **state)
 {
     expect(c, "-ERR wrong number of arguments for 'kv.get' command; usage: KV.*", "KV.GET");
     expect(c, "-ERR syntax error*'FOO'*", "KV.GET ['a'] FOO");
-    expect(c, "-ERR syntax error*'WITHVERSION'*twice*", "KV.GET ['a'] WITHVERSION WITHVERSION");
+    expect(c, "-ERR syntax error*'WITHVERSION' is a duplicate*",
+           "KV.GET ['a'] WITHVERSION WITHVERSION");
 }
 
 static void mget_answers_in_order_with_nil_for_what_is_missing(void **state)
@@ -188,7 +189,7 @@ static void set_refuses_wrong_options_and_does_nothing(void **state)
     expect(c, "-ERR value is not an integer or out of range*'x'*", "KV.SET ['a'] 1 EX x");
     expect(c, "-ERR invalid expire time in 'kv.set' command*", "KV.SET ['a'] 1 EX 0");
     expect(c, "-ERR wrong number of arguments for 'kv.set' command; usage: KV.*", "KV.SET ['a']");
-    expect(c, "-ERR *given twice*", "KV.SET ['a'] 1 NX NX");
+    expect(c, "-ERR *is a duplicate*", "KV.SET ['a'] 1 NX NX");
 }
 
 /* ---- expiry ------------------------------------------------------------------------------------

@@ -229,7 +229,7 @@ static void count_counts_ranges(void **state)
     expect(c, "-ERR *'LIMIT'*", "KV.COUNT LIMIT 5");
     expect(c, "-ERR *'REVERSE'*", "KV.COUNT REVERSE");
     expect(c, "-ERR *PREFIX*", "KV.COUNT PREFIX");
-    expect(c, "-ERR *twice*", "KV.COUNT PREFIX ['a'] PREFIX ['b']");
+    expect(c, "-ERR *is a duplicate*", "KV.COUNT PREFIX ['a'] PREFIX ['b']");
     expect(c, "-ERR invalid key: *", "KV.COUNT PREFIX a");
 }
 

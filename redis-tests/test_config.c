@@ -325,7 +325,7 @@ static void settings_with_one_meaning_may_be_set_to_it(void **state)
         expect(c, "-ERR CONFIG SET failed (possibly related to argument *) - *", "CONFIG SET %s %s",
                cases[i][0], cases[i][2]);
     }
-    expect(c, "-ERR *'replicaof') - there is no replication here; several *",
+    expect(c, "-ERR *'replicaof') - replication is not supported; several *",
            "CONFIG SET replicaof x");
     assert_string_equal(value_of("save"), "");
     expect(c, "+OK", "CONFIG SET save %s", "");

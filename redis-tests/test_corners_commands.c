@@ -403,9 +403,9 @@ static void an_index_of_other_paths_is_another(void **state)
 {
     expect(c, "+OK", "KV.INDEX CREATE by PREFIX ['u'] ON 1 n");
     expect(c, ":0", "KV.INDEX CREATE by PREFIX ['u'] ON 1 n IF NOT EXISTS");
-    expect(c, "-ERR index 'by' exists with another definition: *",
+    expect(c, "-ERR index 'by' exists with another definition; *",
            "KV.INDEX CREATE by PREFIX ['u'] ON 1 m IF NOT EXISTS");
-    expect(c, "-ERR index 'by' exists with another definition: *",
+    expect(c, "-ERR index 'by' exists with another definition; *",
            "KV.INDEX CREATE by PREFIX ['u'] ON 2 n m IF NOT EXISTS");
     expect(c, ":1", "KV.INDEX DROP by");
 }

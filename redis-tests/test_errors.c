@@ -26,7 +26,7 @@ static int start(void **state)
 static void arithmetic_has_codes_of_its_own(void **state)
 {
     expect(c, "@", "KV.SET ['n'] 9007199254740991");
-    expect(c, "-OVERFLOW the sum leaves +-(2^53-1), use a bigint*", "KV.SUM ['n'] 1");
+    expect(c, "-OVERFLOW the sum is beyond +-(2^53-1), use a bigint*", "KV.SUM ['n'] 1");
     expect(c, "@", "KV.SET ['n'] 1.5e308");
     expect(c, "-OVERFLOW the sum leaves the range of a double*", "KV.SUM ['n'] 1.5e308");
 }
@@ -126,8 +126,9 @@ static void a_value_that_is_no_json_is_shown_as_one(void **state)
          "-ERR invalid value: * at offset 0; values are JSON: a string is 'Ada', in a shell "
          "''Ada''"},
         {"KV.SET ['k'] 2026-01-01", "-ERR invalid value: *a string is '2026-01-01', in a shell *"},
-        {"KV.SET ['k'] {name:Ada}", "-ERR invalid value: *; did a shell take the double quotes? *"},
-        {"KV.SET ['k'] [a,b]", "-ERR invalid value: *; did a shell take the double quotes? *"},
+        {"KV.SET ['k'] {name:Ada}",
+         "-ERR invalid value: *; did the shell remove the double quotes? *"},
+        {"KV.SET ['k'] [a,b]", "-ERR invalid value: *; did the shell remove the double quotes? *"},
         {"KV.ATOMIC SET ['k'] Ada", "-ERR invalid value: *a string is 'Ada'*"},
         {"KV.ENQUEUE q Ada", "-ERR invalid value: *a string is 'Ada'*"},
         {"KV.SET ['k'] {'a':1", "-ERR invalid value: * at offset 6"},
@@ -143,12 +144,12 @@ static void a_key_that_is_no_tuple_is_shown_as_one(void **state)
         {"KV.GET a/b:007", "-ERR invalid key: *; write ['a','b','007'], in a shell *"},
         {"KV.GET ::", "-ERR invalid key: *, such as ['users',1], in a shell '['users',1]'"},
         {"KV.GET 'users'", "-ERR invalid key: *, such as ['users',1]*"},
-        {"KV.GET [users,1]", "-ERR invalid key: *; did a shell take the double quotes? *"},
-        {"KV.GET [Ina,1]", "-ERR invalid key: *; did a shell take the double quotes? *"},
+        {"KV.GET [users,1]", "-ERR invalid key: *; did the shell remove the double quotes? *"},
+        {"KV.GET [Ina,1]", "-ERR invalid key: *; did the shell remove the double quotes? *"},
         {"KV.GET [null]", "-ERR invalid key: null cannot be part of a key at offset 1"},
         {"KV.LIST PREFIX users", "-ERR invalid key: *; write ['users']*"},
         {"KV.ATOMIC CHECK users:1 NONE", "-ERR invalid key: *; write ['users',1]*"},
-        {"SUBSCRIBE kv:watch:[users,1]", "-ERR invalid key: *did a shell take*"},
+        {"SUBSCRIBE kv:watch:[users,1]", "-ERR invalid key: *did the shell remove*"},
     };
     EXPECT_ROWS(rows);
 }
@@ -168,7 +169,7 @@ static void a_first_number_that_is_a_count_is_called_so(void **state)
          "-ERR *ON 'name'; the number of paths must come first: ON 1 name"},
         {"KV.INDEX CREATE i PREFIX ['k'] ON 2 name",
          "-ERR *; the number of paths must come first*"},
-        {"KV.INDEX CREATE i PREFIX ['k'] TEXT title x", "-ERR *then they: TEXT 2 title body"},
+        {"KV.INDEX CREATE i PREFIX ['k'] TEXT title x", "-ERR *must come first: TEXT 2 title body"},
     };
     EXPECT_ROWS(rows);
 }
@@ -226,9 +227,11 @@ static void an_id_is_not_taken_for_a_receipt(void **state)
 {
     char id[64];
     snprintf(id, sizeof id, "%s", ask(c, "KV.ENQUEUE q 1"));
-    expect(c, "-ERR invalid receipt '*', which is the id of a message; a receipt is the last of *",
-           "KV.ACK %s", id);
-    expect(c, "-ERR invalid receipt 'x'; a receipt is the last of *", "KV.NACK x");
+    expect(
+        c,
+        "-ERR invalid receipt '*', which is the id of a message; the receipt is the last element of *",
+        "KV.ACK %s", id);
+    expect(c, "-ERR invalid receipt 'x'; the receipt is the last element of *", "KV.NACK x");
     expect(c, "-ERR invalid receipt '*', which is the id*", "KV.ATOMIC ACK %s", id);
     expect(c, "+OK", "FLUSHDB");
 }

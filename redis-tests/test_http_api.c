@@ -130,8 +130,7 @@ static void what_belongs_to_a_connection_is_refused(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         char body[100];
         snprintf(body, sizeof body, "['%s']", refused[i]);
-        expect_error("{'error':'ERR * belongs to a connection, which HTTP does not have: *'}",
-                     body);
+        expect_error("{'error':'ERR * needs a connection, which HTTP does not have: *'}", body);
         snprintf(body, sizeof body, "[['SET','a','1'],['%s']]", refused[i]);
         http_expect(h, 400, "{'error':'ERR * belongs*'}", "POST /pipeline", NULL, body);
         http_expect(h, 400, "{'error':'ERR * belongs*'}", "POST /multi-exec", NULL, body);

@@ -211,7 +211,7 @@ static void a_monitor_that_does_not_read_is_closed(void **state)
     raw_expect(deaf, "+OK\r\n");
     long until = testserver_now_ms() + WAIT_MS;
     size_t omem_max = 0;
-    while (!testserver_has_logged(small, "over client-output-buffer-limit")) {
+    while (!testserver_has_logged(small, "exceeds client-output-buffer-limit")) {
         redisReply *r = ask_reply(busy, "ECHO %s", big);
         assert_int_equal(r->len, 200000);
         freeReplyObject(r);

@@ -451,7 +451,7 @@ static void events_over_the_threshold_are_kept(void **state)
     expect(c, "+OK", "DEBUG SLEEP 0.01");
     expect(c, "[]", "LATENCY LATEST");
     expect(c, "+OK", "CONFIG SET latency-monitor-threshold 1000");
-    expect(c, "Nothing took 1000 ms*", "LATENCY DOCTOR");
+    expect(c, "No event took 1000 ms*", "LATENCY DOCTOR");
     expect(c, "+OK", "DEBUG SLEEP 1.1");
     long until = testserver_now_ms() + WAIT_MS;
     /* The turn ends after the reply. */
@@ -469,7 +469,7 @@ static void events_over_the_threshold_are_kept(void **state)
     raw_say(fd, "HELLO 3\r\nLATENCY DOCTOR\r\n");
     for (int i = 0; i < 26; i++) raw_line(fd);
     assert_int_equal(strncmp(raw_line(fd), "=", 1), 0);
-    raw_expect(fd, "txt:Nothing took");
+    raw_expect(fd, "txt:No event took");
 }
 
 /* ---- SLOWLOG --------------------------------------------------------------------------------- */
@@ -638,7 +638,7 @@ static void every_container_has_help(void **state)
     }
     freeReplyObject(all);
     assert_true(containers >= 8);
-    expect(c, "*+USAGE key [SAMPLES count] +    Bytes *", "MEMORY HELP");
+    expect(c, "*+USAGE key [SAMPLES count] +    Estimates *", "MEMORY HELP");
     expect(c, "-ERR wrong number*", "MEMORY HELP x");
 }
 

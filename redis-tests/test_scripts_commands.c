@@ -64,7 +64,7 @@ static void what_its_commands_take_is_limited_too(void **state)
 {
     (void)state;
     expect(c, ":1000000", "SETRANGE long 999999 x");
-    expect(c, "-LIMIT the commands of a script may take 200 ms of processor time together: 2 us *",
+    expect(c, "-LIMIT the commands of a script may use 200 ms of processor time in total: 2 us *",
            "EVAL %s 0", "for i = 1, 90000 do redis.call('bitcount', 'long') end return 'counted'");
 }
 

@@ -100,8 +100,9 @@ static void words_phrases_beginnings_and_operators(void **state)
 static void a_wrong_query_says_what_and_where(void **state)
 {
     static const struct question questions[] = {
-        {"foo:dog", "-ERR query: no path 'foo' at offset 0; there are: title, tags, author.name; "
-                    "put a word with a colon in quotes"},
+        {"foo:dog",
+         "-ERR query: unknown path 'foo' at offset 0; the paths are title, tags, author.name; "
+         "put a word with a colon in quotes"},
         {"dog c0:dog", "-ERR query: no path 'c0' at offset 4; *"},
         {"{c0}:dog", "-ERR query: no path '{c0}' at offset 0; *"},
         {"-title:dog", "-ERR query: no path '-title' at offset 0; *"},
@@ -157,7 +158,7 @@ static void what_no_person_types_does_no_harm(void **state)
         {"', text_0_1) --", "-ERR query: *"},
         {"'; DROP TABLE kv; --", "-ERR query: unterminated quote at offset 0"},
         {"'''; DROP TABLE kv; --'", ""},
-        {"c1:word", "-ERR query: no path 'c1' *"},
+        {"c1:word", "-ERR query: unknown path 'c1' *"},
         {"text_0_1:word", "-ERR query: no path *"},
         {"c0:one", "1"},
         {"{c0}:seven", "1"},
@@ -611,7 +612,7 @@ static void wrong_options_are_refused(void **state)
         {"i PREFIX b TEXT 1 t", "-ERR invalid key: *"},
         {"i PREFIX ['b'] TEXT 1 t UNIQUE", "-ERR syntax error: UNIQUE needs ON, not TEXT"},
         {"i PREFIX ['b'] ON 1 t TOKENIZE porter", "-ERR syntax error: TOKENIZE needs TEXT, not ON"},
-        {"i PREFIX ['b'] TEXT 1 t ON 1 u", "-ERR syntax error: an index is either *"},
+        {"i PREFIX ['b'] TEXT 1 t ON 1 u", "-ERR syntax error: an index needs either *"},
         {"i TEXT 4 t u v w", "-ERR syntax error: KV.INDEX CREATE needs PREFIX *"},
         {"i PREFIX ['b'] TEXT 1 t TOKENIZE", "-ERR syntax error: TOKENIZE needs an argument"},
         {"i PREFIX ['b'] TEXT 1 t TOKENIZE words",

@@ -199,7 +199,7 @@ static void a_trim_that_is_too_much_says_how(void **state)
         c,
         "-LIMIT more than 100000 entries to remove and to keep; trim in steps, with ~ and LIMIT *",
         "XTRIM s MAXLEN 102000");
-    expect(c, "-LIMIT more than 100000 entries go*", "XTRIM s MINID 103000");
+    expect(c, "-LIMIT more than 100000 entries to remove*", "XTRIM s MINID 103000");
     expect(c, ":205000", "XLEN s");
     expect(c, ":50000", "XTRIM s MAXLEN ~ 102000 LIMIT 50000");
     expect(c, ":50000", "XTRIM s MINID ~ 103000 LIMIT 50000");

@@ -49,7 +49,7 @@ static void more_commands_than_the_limit_are_not_queued(void **state)
     queue("MSET a 1 b 1 c 1");
     for (int i = 0; i < 998; i++) say(c, "SET k%d v", i);
     expect_many(c, 998, "+QUEUED");
-    expect(c, "-EXECABORT command 999 set: LIMIT 1001 operations are more than *", "EXEC");
+    expect(c, "-EXECABORT command 999 set: LIMIT 1001 operations, more than *", "EXEC");
     expect(c, ":0", "DBSIZE");
     expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
 }
@@ -120,8 +120,7 @@ static void a_queue_of_more_bytes_than_the_limit_is_refused(void **state)
     memset(value, 'v', len);
     begin();
     for (int i = 0; i < 7; i++) queue("SET k%d %b", i, value, len);
-    expect(c, "-LIMIT the queued commands are larger than max-transaction-size *", "SET k %b",
-           value, len);
+    expect(c, "-LIMIT the queued commands exceed max-transaction-size *", "SET k %b", value, len);
     expect(c, "-EXECABORT Transaction discarded*", "EXEC");
     expect(c, ":0", "DBSIZE");
     free(value);
@@ -137,7 +136,7 @@ static void a_reply_of_more_bytes_than_the_limit_is_refused(void **state)
     begin();
     queue("SET done 1");
     for (int i = 0; i < 65; i++) queue("GET big");
-    expect(c, "-EXECABORT command * get: LIMIT the reply of EXEC is larger than *", "EXEC");
+    expect(c, "-EXECABORT command * get: LIMIT the reply of EXEC exceeds *", "EXEC");
     expect(c, "(nil)", "GET done");
 }
 
@@ -179,12 +178,12 @@ static void deleted_rows_that_are_passed_are_limited(void **state)
     for (int i = 0; i < 800; i++) say(c, "KV.LIST PREFIX ['gone'] LIMIT 1");
     expect_many(c, 800, "+QUEUED");
     queue("SET done 1");
-    expect(c, "-EXECABORT command * kv.list: LIMIT a scan passes over more rows*", "EXEC");
+    expect(c, "-EXECABORT command * kv.list: LIMIT a scan reads more rows*", "EXEC");
     expect(c, "(nil)", "GET done");
     begin();
     for (int i = 0; i < 800; i++) say(c, "KV.COUNT PREFIX ['gone']");
     expect_many(c, 800, "+QUEUED");
-    expect(c, "-EXECABORT command * kv.count: LIMIT a scan passes over more rows*", "EXEC");
+    expect(c, "-EXECABORT command * kv.count: LIMIT a scan reads more rows*", "EXEC");
     /* A script that goes on after the error has no more than that either. */
     expect(c, "-*LIMIT*", "EVAL %s 0",
            "for i = 1, 800 do "

@@ -192,8 +192,8 @@ static void a_user_has_a_view(void **state)
         {"KV.SET ['team',1] 1", "@"},
         {"KV.SET ['other',1] 1", "@"},
         {"ACL SETUSER gui on >pw ~team/* &* +@all view=tuples", "+OK"},
-        {"ACL SETUSER gui view=trees", "-ERR Error in ACL SETUSER modifier 'view=trees': a view is "
-                                       "plain or tuples"},
+        {"ACL SETUSER gui view=trees", "-ERR Error in ACL SETUSER modifier 'view=trees': the view "
+                                       "must be plain or tuples"},
         {"ACL GETUSER gui", "[flags [on view=tuples] passwords*"},
         {"ACL SETUSER gui +@all", "+OK"},
         {"ACL LIST", "*user gui on view=tuples #*"},
@@ -316,7 +316,7 @@ static void json_reads_what_is_at_a_path(void **state)
 static void json_paths_go_one_way(void **state)
 {
     static const char *const steps[][2] = {
-        {"JSON.GET d $..x", "-ERR JSON path '$..x': '..' may find several places;*at offset 2"},
+        {"JSON.GET d $..x", "-ERR JSON path '$..x': '..' may match several places;*at offset 2"},
         {"JSON.GET d $.*", "-ERR JSON path '$.*': only members*at offset 2"},
         {"JSON.GET d $.b[*]", "-ERR JSON path '$.b[*]': expected an index or a quoted name at*4"},
         {"JSON.GET d $.b[0:1]", "-ERR JSON path*expected an index*"},
@@ -349,7 +349,7 @@ static void json_changes_a_part_of_a_value(void **state)
         {"KV.GET ['d']",
          "{'a':{'$bigint':'9007199254740993'},'l':[],'b':{'$date':'2023-04-23T00:00:00.000Z'}}"},
         {"JSON.SET d $['b']['$date'] '2024-01-01T00:00:00.000Z'", "(nil)"},
-        {"JSON.SET d .b {'$date':'soon'}", "-ERR invalid value: a $date is *"},
+        {"JSON.SET d .b {'$date':'soon'}", "-ERR invalid value: $date must be *"},
         {"JSON.GET d .b", "{'$date':'2023-04-23T00:00:00.000Z'}"},
         {"JSON.SET d .b 1,'c':2", "-ERR invalid value: text after the end at offset 1"},
         {"JSON.SET d .b.c 1", "(nil)"},

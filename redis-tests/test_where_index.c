@@ -434,7 +434,7 @@ static void explain_says_what_it_is_by(void **state)
     /* What both name of some 400 each. */
     expect(c, "[by index entries :380 indexes [[by_both :380 *] [by_size *] [by_status :400 *",
            "KV.EXPLAIN PREFIX ['e'] WHERE {'status':'s1','size':{'$lt':19000}}");
-    expect(c, "*[by_both :0 *[by_size (nil) not asked: another *",
+    expect(c, "*[by_both :0 *[by_size (nil) not considered: another *",
            "KV.EXPLAIN PREFIX ['e'] WHERE {'size':7,'status':'s3'}");
     expect(c, "+OK", "KV.INDEX CREATE of_hashes HASHES user:* ON 1 size");
     expect(c, "[by range entries (nil) indexes [[of_hashes (nil) it is of hashes: for KV.FIND*]]]",

@@ -52,7 +52,7 @@ bool compile_next(struct compile *c, char close, bool *more)
         return true;
     }
     const char *what = close == '}' ? "object" : "array";
-    if (next == 0) return json_fail(&c->j, c->j.at, "unterminated %s", what);
+    if (next == 0) return json_fail(&c->j, c->j.at, "the %s is not closed", what);
     return json_fail(&c->j, c->j.at, "expected ',' or '%c'", close);
 }
 

@@ -167,7 +167,7 @@ static void no_threads_are_an_error(void **state)
         if (mkdtemp(dir) == NULL || setrlimit(RLIMIT_NPROC, &none) != 0) _exit(3);
         int outcome = tupled_open(dir, NULL, &db, &e);
         (void)rmdir(dir);
-        _exit(outcome < 0 && strstr(e.text, "threads") != NULL ? 0 : 1);
+        _exit(outcome < 0 && strstr(e.text, "thread") != NULL ? 0 : 1);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -97,9 +97,9 @@ static void what_is_no_utf8_is_refused(void **state)
 
 static void what_is_not_whole_is_refused(void **state)
 {
-    expect_refused(S(""), "not whole");
-    expect_refused(S("*2\r\n:1\r\n"), "not whole");
-    expect_refused(S("$5\r\nab\r\n"), "not whole");
+    expect_refused(S(""), "incomplete");
+    expect_refused(S("*2\r\n:1\r\n"), "incomplete");
+    expect_refused(S("$5\r\nab\r\n"), "incomplete");
 }
 
 static void nesting_is_bounded(void **state)

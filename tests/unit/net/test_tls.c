@@ -323,7 +323,7 @@ static void the_earliest_end_counts(void **state)
                     20 * 86400); /* the authority's */
     assert_int_equal(tls_context_ca_end_s(c), 0);
     assert_null(tls_context_oddity(c, now_s));
-    assert_non_null(strstr(tls_context_oddity(c, now_s + 21 * 86400), "has ended"));
+    assert_non_null(strstr(tls_context_oddity(c, now_s + 21 * 86400), "has expired"));
     assert_non_null(strstr(tls_context_oddity(c, now_s - 21 * 86400), "is not valid yet"));
     tls_context_free(c);
 }
