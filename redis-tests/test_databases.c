@@ -76,7 +76,7 @@ static void a_database_has_a_name_and_a_number(void **state)
     expect(c, "-NODB database 'other' does not exist*", "SELECT other");
     expect(c, "-ERR DB index is out of range", "SELECT 60000");
     expect(c, "-ERR DB index is out of range", "SELECT 65535");
-    expect(c, "-ERR databases 0 to 15 are always there*", "KV.DB DROP 3");
+    expect(c, "-ERR databases 0 to 15 always exist*", "KV.DB DROP 3");
     expect(c, "+OK", "KV.DB RENAME shop store");
     expect(c, ":1", "DBSIZE"); /* who had selected it has it still */
     expect(c, "-NODB*", "SELECT shop");

@@ -28,7 +28,7 @@ static void arithmetic_has_codes_of_its_own(void **state)
     expect(c, "@", "KV.SET ['n'] 9007199254740991");
     expect(c, "-OVERFLOW the sum is beyond +-(2^53-1), use a bigint*", "KV.SUM ['n'] 1");
     expect(c, "@", "KV.SET ['n'] 1.5e308");
-    expect(c, "-OVERFLOW the sum leaves the range of a double*", "KV.SUM ['n'] 1.5e308");
+    expect(c, "-OVERFLOW the sum is beyond the range of a double*", "KV.SUM ['n'] 1.5e308");
 }
 
 static void bounds_have_a_code_of_their_own(void **state)
@@ -202,7 +202,7 @@ static void kv_poll_tells_how_it_is_written(void **state)
         {"KV.POLL ['k'] NONE", "-ERR wrong number of arguments for 'kv.poll' command; usage: "
                                "KV.POLL [BLOCK milliseconds] KEYS numkeys *"},
         {"KV.POLL BLOCK 0 ['k'] NONE", "-ERR *; usage: KV.POLL [BLOCK ms] KEYS n key ... *"},
-        {"KV.POLL KEYS 2 ['k'] NONE ['l'] NONE", "-ERR *; usage: KV.POLL *first all keys"},
+        {"KV.POLL KEYS 2 ['k'] NONE ['l'] NONE", "-ERR *; usage: KV.POLL *all keys first"},
         {"KV.POLL KEYS 1 ['k'] ['l']", "-ERR invalid versionstamp *; usage: KV.POLL *"},
         {"KV.POLL KEYS ['k'] NONE NONE", "-ERR *; usage: KV.POLL *"},
         {"KV.POLL KEYS 2 ['k'] NONE NONE", "-ERR *; usage: KV.POLL *"},

@@ -132,11 +132,12 @@ static void what_belongs_to_a_connection_is_refused(void **state)
         snprintf(body, sizeof body, "['%s']", refused[i]);
         expect_error("{'error':'ERR * needs a connection, which HTTP does not have: *'}", body);
         snprintf(body, sizeof body, "[['SET','a','1'],['%s']]", refused[i]);
-        http_expect(h, 400, "{'error':'ERR * belongs*'}", "POST /pipeline", NULL, body);
-        http_expect(h, 400, "{'error':'ERR * belongs*'}", "POST /multi-exec", NULL, body);
+        http_expect(h, 400, "{'error':'ERR * needs a connection*'}", "POST /pipeline", NULL, body);
+        http_expect(h, 400, "{'error':'ERR * needs a connection*'}", "POST /multi-exec", NULL,
+                    body);
     }
-    http_expect(h, 400, "{'error':'ERR * belongs*'}", "GET /select/1", NULL, NULL);
-    http_expect(h, 400, "{'error':'ERR * belongs*'}", "GET /Multi", NULL, NULL);
+    http_expect(h, 400, "{'error':'ERR * needs a connection*'}", "GET /select/1", NULL, NULL);
+    http_expect(h, 400, "{'error':'ERR * needs a connection*'}", "GET /Multi", NULL, NULL);
     expect(r, ":0", "EXISTS a");
     expect_command("{'result':'PONG'}", "['PING']");
 }

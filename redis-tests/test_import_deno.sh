@@ -113,7 +113,7 @@ if "${nobody[@]}" test -x "$tool" 2>/dev/null; then
     chmod 755 "$scratch/still" && made "$scratch/still/w.db" leave <"$scratch/good.sql"
     rm -f "$scratch/still/w.db-shm" && chmod 555 "$scratch/still"
     "${nobody[@]}" timeout 60 "$tool" import --dry-run --from deno "$scratch/still/w.db" 2>"$scratch/err"
-    same "... with a -wal that cannot be read so" "1 1" "$? $(grep -c 'copy the file and its -wal elsewhere' "$scratch/err")"
+    same "... with a -wal that cannot be read so" "1 1" "$? $(grep -c 'copy the file and its -wal to another directory' "$scratch/err")"
 else
     skip "a file where nothing can be written" "the tool cannot be run by nobody"
 fi

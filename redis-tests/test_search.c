@@ -103,10 +103,10 @@ static void a_wrong_query_says_what_and_where(void **state)
         {"foo:dog",
          "-ERR query: unknown path 'foo' at offset 0; the paths are title, tags, author.name; "
          "put a word with a colon in quotes"},
-        {"dog c0:dog", "-ERR query: no path 'c0' at offset 4; *"},
-        {"{c0}:dog", "-ERR query: no path '{c0}' at offset 0; *"},
-        {"-title:dog", "-ERR query: no path '-title' at offset 0; *"},
-        {"12:30", "-ERR query: no path '12' at offset 0; *"},
+        {"dog c0:dog", "-ERR query: unknown path 'c0' at offset 4; *"},
+        {"{c0}:dog", "-ERR query: unknown path '{c0}' at offset 0; *"},
+        {"-title:dog", "-ERR query: unknown path '-title' at offset 0; *"},
+        {"12:30", "-ERR query: unknown path '12' at offset 0; *"},
         {"dog OR", "-ERR query: OR without an operand after it at offset 4"},
         {"AND dog", "-ERR query: AND without an operand before it at offset 0"},
         {"NOT dog", "-ERR query: NOT without an operand before it at offset 0"},
@@ -159,7 +159,7 @@ static void what_no_person_types_does_no_harm(void **state)
         {"'; DROP TABLE kv; --", "-ERR query: unterminated quote at offset 0"},
         {"'''; DROP TABLE kv; --'", ""},
         {"c1:word", "-ERR query: unknown path 'c1' *"},
-        {"text_0_1:word", "-ERR query: no path *"},
+        {"text_0_1:word", "-ERR query: unknown path *"},
         {"c0:one", "1"},
         {"{c0}:seven", "1"},
         {"rank:two", "1"},
@@ -666,7 +666,7 @@ static void replies_in_resp3_and_messagepack(void **state)
         "$5\r\nerror\r\n_\r\n");
     const char none[] = "KV.SEARCH b cat\r\nKV.SEARCH b cat:dog\r\n";
     raw_send(fd, none, sizeof none - 1);
-    raw_expect(fd, "*0\r\n-ERR query: no path 'cat' at offset 0; ");
+    raw_expect(fd, "*0\r\n-ERR query: unknown path 'cat' at offset 0; ");
     close(fd);
 }
 

@@ -42,7 +42,7 @@ same "the other Sentinels" "$(printf '%s\n' "${sentinel_port[@]:2:2}" | sort | x
     "$(ask 1 SENTINEL SENTINELS mymaster | grep -xA 1 port | grep -E '^[0-9]+$' | sort | xargs)"
 check "CKQUORUM" grep -q '^OK 3 usable Sentinels' <(ask 1 SENTINEL CKQUORUM mymaster)
 same "no such master" "ERR No such master with that name" "$(ask 1 SENTINEL MASTER other)"
-check "other words are refused, and say what there is" grep -q 'SENTINEL has MASTERS' <(ask 1 SENTINEL FAILOVER mymaster)
+check "other words are refused, and say what there is" grep -q 'SENTINEL supports MASTERS' <(ask 1 SENTINEL FAILOVER mymaster)
 same "a command of data" "ERR unknown command 'GET': this port speaks the Sentinel protocol" "$(ask 1 GET a)"
 same "ROLE" "sentinel mymaster" "$(ask 2 ROLE | xargs)"
 same "INFO" "1 ok" "$(ask 2 INFO | tr -d '\r' | sed -nE 's/^sentinel_masters:(.*)/\1/p; s/.*,status=([a-z]*),.*/\1/p' | xargs)"

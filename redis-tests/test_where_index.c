@@ -437,7 +437,8 @@ static void explain_says_what_it_is_by(void **state)
     expect(c, "*[by_both :0 *[by_size (nil) not considered: another *",
            "KV.EXPLAIN PREFIX ['e'] WHERE {'size':7,'status':'s3'}");
     expect(c, "+OK", "KV.INDEX CREATE of_hashes HASHES user:* ON 1 size");
-    expect(c, "[by range entries (nil) indexes [[of_hashes (nil) it is of hashes: for KV.FIND*]]]",
+    expect(c,
+           "[by range entries (nil) indexes [[of_hashes (nil) it indexes hashes, for KV.FIND*]]]",
            "KV.EXPLAIN PREFIX ['user:1'] WHERE {'size':1}");
     expect(c, "*[of_hashes (nil) *", "KV.EXPLAIN PREFIX [] WHERE {'size':1}");
     expect(c, "[by range entries (nil) indexes []]", "KV.EXPLAIN PREFIX ['vase'] WHERE {'size':1}");

@@ -54,7 +54,7 @@ static void an_address_of_ipv6(void **state)
     is_at("redis://[fe80::2]:7000/3", "[fe80::2]:7000");
     assert_string_equal(o.host, "fe80::2");
     assert_string_equal(o.database, "3");
-    refused("redis://[::1", "not closed");
+    refused("redis://[::1", "without a ]");
     refused("redis://[::1]7000", "after its ]");
 }
 

@@ -536,7 +536,8 @@ static void a_newer_database_format_is_refused(void **state)
     database_exec(&r, "PRAGMA user_version=6");
     expect_refused(&r, ERR_FORMAT, "tupled.db has format 6, but");
     database_exec(&r, "PRAGMA user_version=1");
-    expect_refused(&r, ERR_FORMAT, "tupled.db has format 1, of a development version");
+    expect_refused(&r, ERR_FORMAT,
+                   "tupled.db has format 1, which is that of a development version");
     database_exec(&r, "PRAGMA user_version=5");
     rig_open(&r);
     rig_expect(&r, key_of(0, "a"), "1");
