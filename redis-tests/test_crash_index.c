@@ -112,8 +112,7 @@ static bool wait_ready(redisContext *c, const char *name)
 {
     long until = testserver_now_ms() + LIMIT_MS;
     while (!is_state(c, name, "state ready")) {
-        if (is_state(c, name, "no such index") || is_state(c, name, "state failed"))
-            return false;
+        if (is_state(c, name, "no such index") || is_state(c, name, "state failed")) return false;
         if (testserver_now_ms() > until) fail_msg("%s is never ready", name);
         testserver_pause();
     }

@@ -397,8 +397,8 @@ static void certificates_of_clients(void **state)
     expect(c, "+OK", "CONFIG SET tls-auth-clients yes tls-ca-cert-file %s", crt("other-ca"));
     assert_false(tunnel_is_served(port, &good));
     assert_true(tunnel_is_served(port, &stranger));
-    expect(c, "-ERR *set tls-ca-cert-file or tls-ca-cert-dir*",
-           "CONFIG SET tls-ca-cert-file %s", "");
+    expect(c, "-ERR *set tls-ca-cert-file or tls-ca-cert-dir*", "CONFIG SET tls-ca-cert-file %s",
+           "");
 }
 
 static void a_certificate_names_its_user(void **state)
@@ -614,7 +614,8 @@ static void a_reload_that_fails_is_told(void **state)
     poll_figure("tls_reload_failures", failures + 1);
     assert_true(info_has("tls_last_reload_status:err\r\n"));
     assert_true(info_has("failing.crt: no start line"));
-    poll_log("TLS: configuration not reloaded (SIGHUP); keeping the previous one: cannot load tls-cert-file");
+    poll_log(
+        "TLS: configuration not reloaded (SIGHUP); keeping the previous one: cannot load tls-cert-file");
     expect_server("first");
     copy_file(crt("first"), live);
     assert_int_equal(kill(testserver_pid(server), SIGHUP), 0);
