@@ -42,12 +42,12 @@ static void *allocate(void *arg, void *block, size_t old_bytes, size_t bytes)
     struct sandbox *s = arg;
     if (bytes == 0) {
         s->bytes -= block != NULL ? old_bytes : 0;
-        mem_free(block);
+        blocks_free(&s->blocks, block, old_bytes);
         return NULL;
     }
     if (block == NULL) old_bytes = 0;
     if (bytes > old_bytes && !s->is_lenient && is_refused(s, bytes - old_bytes)) return NULL;
-    void *p = mem_resize_try(block, bytes);
+    void *p = blocks_resize(&s->blocks, block, old_bytes, bytes);
     /* Lua wants that making a block smaller never fails. */
     if (p == NULL && bytes <= old_bytes) return block;
     if (p != NULL) s->bytes = s->bytes - old_bytes + bytes;
@@ -103,6 +103,7 @@ void sandbox_free(struct sandbox *s)
 {
     if (s == NULL) return;
     if (s->lua != NULL) lua_close(s->lua);
+    blocks_fini(&s->blocks);
     buf_fini(&s->packed);
     mem_free(s);
 }

@@ -10,6 +10,7 @@
 #include <lua5.1/lualib.h>
 
 #include "base/random.h"
+#include "script/blocks.h"
 #include "script/sandbox.h"
 
 enum sandbox_stop { STOP_NOT, STOP_ASKED, STOP_MEMORY };
@@ -24,6 +25,7 @@ struct loading {
 struct sandbox {
     lua_State *lua;
     size_t bytes, bytes_max;
+    struct blocks blocks; /* freed, of the script before */
     enum sandbox_stop stop;
     bool is_spent;
     bool is_lenient;               /* nothing is refused: sandbox_lenient */
