@@ -22,12 +22,19 @@ static size_t size_of(size_t bytes)
     return bytes <= BLOCKS_SMALL ? (class_of(bytes) + 1) * BLOCKS_CLASS : bytes;
 }
 
+static void *next_of(const void *block)
+{
+    void *next = NULL;
+    memcpy(&next, block, sizeof next);
+    return next;
+}
+
 static void *take(struct blocks *b, size_t bytes)
 {
     void **first = bytes <= BLOCKS_SMALL ? &b->freed[class_of(bytes)] : NULL;
     if (first == NULL || *first == NULL) return mem_alloc_try(size_of(bytes));
     void *block = *first;
-    memcpy(first, block, sizeof *first);
+    *first = next_of(block);
     b->held -= size_of(bytes);
     return block;
 }
@@ -64,7 +71,7 @@ void blocks_fini(struct blocks *b)
     for (size_t i = 0; i < sizeof b->freed / sizeof b->freed[0]; i++) {
         while (b->freed[i] != NULL) {
             void *block = b->freed[i];
-            memcpy(&b->freed[i], block, sizeof block);
+            b->freed[i] = next_of(block);
             mem_free(block);
         }
     }
