@@ -1,16 +1,9 @@
-/* blocks: lists of freed blocks by their class; the first word of each is the next one. With the
- * address sanitizer nothing is held, so that it sees every use of a freed block. */
+/* blocks: lists of freed blocks by their class; the first word of each is the next one. */
 #include "script/blocks.h"
 
 #include <string.h>
 
 #include "base/mem.h"
-
-#ifdef __SANITIZE_ADDRESS__
-#define HELD_MAX 0
-#else
-#define HELD_MAX BLOCKS_HELD
-#endif
 
 static size_t class_of(size_t bytes)
 {
@@ -42,7 +35,7 @@ static void *take(struct blocks *b, size_t bytes)
 void blocks_free(struct blocks *b, void *block, size_t bytes)
 {
     if (block == NULL) return;
-    if (bytes == 0 || bytes > BLOCKS_SMALL || b->held + size_of(bytes) > HELD_MAX) {
+    if (bytes == 0 || bytes > BLOCKS_SMALL || b->held + size_of(bytes) > BLOCKS_HELD) {
         mem_free(block);
         return;
     }

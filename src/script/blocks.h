@@ -1,7 +1,8 @@
 /* blocks: the memory of one state of Lua. A script allocates and frees some small blocks in each
  * run; those that it has freed are kept for the next, which costs a tenth of what the C library
  * takes. Each class of 16 bytes up to BLOCKS_SMALL has a list; all of them together hold at most
- * BLOCKS_HELD bytes.
+ * BLOCKS_HELD bytes. With the address sanitizer nothing is held, so that it sees every use of a
+ * freed block.
  *
  * Every block is one of base/mem.h, and a small one has the size of its class. So a block may grow
  * out of the small ones and back with mem_resize_try.
@@ -15,7 +16,16 @@
 
 #define BLOCKS_CLASS 16
 #define BLOCKS_SMALL 256
+#ifdef __SANITIZE_ADDRESS__ /* gcc */
+#define BLOCKS_HELD 0u
+#elif defined __has_feature /* clang */
+#if __has_feature(address_sanitizer)
+#define BLOCKS_HELD 0u
+#endif
+#endif
+#ifndef BLOCKS_HELD
 #define BLOCKS_HELD (64u << 10)
+#endif
 
 struct blocks { /* zeroed = empty */
     void *freed[BLOCKS_SMALL / BLOCKS_CLASS];
