@@ -101,6 +101,7 @@ struct plan {
     uint16_t row_words;
     bool is_row;    /* all but these may be left out */
     bool is_filled; /* these are the whole struct, and nothing more is done */
+    bool is_choice; /* one of several, and no more: the steps are that one */
     bool has_keys, is_made;
     /* All keys and values are among the first of `row`: so many words; WORDS_ANY = others too. */
     uint16_t decoded_words;

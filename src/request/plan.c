@@ -134,24 +134,35 @@ static const struct step *parts_of(const struct step *s, size_t *count)
     return s->inside != NULL ? s->inside->plan->steps : s->parts;
 }
 
-bool step_has_token(const struct step *s)
+static bool has_token(const struct step *s)
 {
     size_t count;
     const struct step *parts = parts_of(s, &count);
     if (s->token != NULL || count == 0) return s->token != NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!step_has_token(&parts[i])) return false;
+        if (!parts[i].has_token) return false;
     }
     return true;
 }
 
-bool step_takes(const struct step *s, struct slice word)
+static uint32_t starts(const struct step *s)
 {
     size_t count;
+    uint32_t starts = 0;
+    const struct step *parts = parts_of(s, &count);
+    if (s->token != NULL) return word_start(slice_str(s->token));
+    for (size_t i = 0; i < count; i++) starts |= parts[i].starts;
+    return starts;
+}
+
+bool step_takes(const struct step *s, struct slice word, uint32_t start)
+{
+    size_t count;
+    if ((s->starts & start) == 0) return false;
     if (s->token != NULL) return slice_is_word(word, s->token);
     const struct step *parts = parts_of(s, &count);
     for (size_t i = 0; i < count; i++) {
-        if (step_takes(&parts[i], word)) return true;
+        if (step_takes(&parts[i], word, start)) return true;
     }
     return false;
 }
@@ -190,7 +201,11 @@ static void make_step(struct maker *m, const struct syntax_arg *a, struct step *
     s->words_min = (uint16_t)words_min(s);
     if (s->row != NULL && s->row->is_list) s->words_each = (uint16_t)words_each(s);
     bool is_list = s->row != NULL && s->row->is_list && s->token == NULL;
-    s->is_option = a->is_optional && !is_list && step_has_token(s);
+    s->has_token = has_token(s);
+    s->starts = starts(s);
+    s->is_option = a->is_optional && !is_list && s->has_token;
+    s->is_word = s->token == NULL && s->row != NULL && s->row->kind->read != NULL &&
+                 !s->row->is_list && s->inside == NULL && !s->is_optional;
 }
 
 /* What is inside is neither optional nor one of several: as if its steps were written here. */
@@ -228,6 +243,20 @@ static void splice(struct maker *m, const struct step *s, struct step *room, siz
     }
 }
 
+/* What each step has to know of those after it. */
+static void tell_following(struct step *steps, size_t count)
+{
+    for (size_t i = count; i-- > 0;) {
+        struct step *s = &steps[i];
+        const struct step *next = i + 1 < count && s[1].is_option ? &s[1] : NULL;
+        s->words_after = (uint16_t)plan_words_min(s + 1, count - i - 1);
+        s->options = 0;
+        if (!s->is_option) continue;
+        s->options = (uint16_t)(1 + (next != NULL ? next->options : 0));
+        s->options_start = s->starts | (next != NULL ? next->options_start : 0);
+    }
+}
+
 static const struct step *make_steps(struct maker *m, const struct syntax_args *args, size_t *count)
 {
     struct step room[STEPS_MAX];
@@ -243,9 +272,7 @@ static const struct step *make_steps(struct maker *m, const struct syntax_args *
             room[n++] = s;
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        room[i].words_after = (uint16_t)plan_words_min(room + i + 1, n - i - 1);
-    }
+    tell_following(room, n);
     *count = n;
     return plan_copy(room, n * sizeof *room);
 }
@@ -316,6 +343,13 @@ static void find_row(const struct arguments *of, struct plan *p)
     if (found != p->decoded) p->decoded_words = WORDS_ANY;
 }
 
+static bool is_choice(const struct arguments *of, const struct plan *p)
+{
+    bool is_one = p->count == 1 && p->steps[0].is_oneof && !p->steps[0].is_optional;
+    bool does_more = p->set_count + p->end_count > 0 || of->hint != NULL || of->refusal != NULL;
+    return is_one && p->steps[0].token == NULL && !does_more;
+}
+
 void plan_make(const struct arguments *of)
 {
     struct arena arena;
@@ -342,6 +376,7 @@ void plan_make(const struct arguments *of)
     if (of->words_least > p->words_min) p->words_min = (uint16_t)of->words_least;
     p->words_max = (uint16_t)words_max(p->steps, p->count);
     p->has_keys = m.has_keys;
+    p->is_choice = is_choice(of, p);
     p->decoded = (uint16_t)m.decoded;
     find_row(of, p);
 }

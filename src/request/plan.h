@@ -19,10 +19,15 @@ struct step {
     uint16_t words_after; /* at least, of the steps after it */
     uint16_t words_each;  /* of each item of a list, when all have as many; else 0 */
     uint16_t base;        /* where members of the rows begin in the struct */
+    uint16_t options;     /* from here on, one after another; 0 = it is none */
+    /* word_start of each token that it may begin with, and of each that those options may. */
+    uint32_t starts, options_start;
     bool is_optional, is_multiple;
     bool repeats_token; /* of a list: the token comes before each item */
     bool is_oneof;      /* one of its parts */
+    bool has_token;     /* it always begins with a token */
     bool is_option;     /* optional, and known by its first word */
+    bool is_word;       /* just one, which is read */
 };
 
 struct plan_set {
@@ -40,10 +45,14 @@ struct plan_end {
 const void *plan_copy(const void *from, size_t bytes);
 /* Makes the plan of arguments that no command in the table has; for tests. */
 void plan_make(const struct arguments *of);
-/* Does it always begin with a token? */
-bool step_has_token(const struct step *s);
-/* Does the step begin with the word? Only of one that begins with a token. */
-bool step_takes(const struct step *s, struct slice word);
+/* One bit, by the first byte of the word in either case; words of different bits are different. */
+static inline uint32_t word_start(struct slice word)
+{
+    return word.len > 0 ? 1u << (word.data[0] & 31) : 0;
+}
+/* Whether the step begins with the word, which has the start. Only of one that begins with a token.
+ */
+bool step_takes(const struct step *s, struct slice word, uint32_t start);
 
 /* How it is written, with what is inside of it; in the arena. */
 const char *arguments_syntax(const struct arguments *of, struct arena *arena);

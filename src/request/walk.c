@@ -59,22 +59,32 @@ static enum err take_count(struct walk *w, const struct argument *a)
 /* What comes after a step: where a list must end. */
 struct follows {
     size_t words_min;
-    const struct step *steps;
-    size_t count;
+    const struct step *options; /* that may come then; NULL = none */
 };
 
 static enum err walk_inside(struct walk *w, const struct arguments *of, uint8_t *base,
                             size_t after);
+static enum err walk_oneof(struct walk *w, const struct step *s, uint8_t *base,
+                           const struct follows *f);
+
+/* Of the options from `first` on, the one that takes the word at w->at. NULL = none of them. */
+static const struct step *option_of(const struct walk *w, const struct step *first)
+{
+    struct slice word = w->argv[w->at];
+    uint32_t start = word_start(word);
+    if ((first->options_start & start) == 0) return NULL;
+    for (const struct step *s = first; s < first + first->options; s++) {
+        if (step_takes(s, word, start)) return s;
+    }
+    return NULL;
+}
 
 /* Does the list end before the word at w->at? */
 static bool list_ends(const struct walk *w, const struct step *s, const struct follows *f)
 {
     if (words_left(w) <= f->words_min) return true;
     if (s->repeats_token) return !slice_is_word(w->argv[w->at], s->token);
-    for (size_t i = 0; i < f->count && f->steps[i].is_option; i++) {
-        if (step_takes(&f->steps[i], w->argv[w->at])) return true;
-    }
-    return false;
+    return f->options != NULL && option_of(w, f->options) != NULL;
 }
 
 static enum err fits(struct walk *w, const struct argument *a, size_t items)
@@ -87,7 +97,7 @@ static enum err fits(struct walk *w, const struct argument *a, size_t items)
 static size_t words_passed(const struct walk *w, const struct argument *a, int64_t counted,
                            const struct follows *f)
 {
-    bool ends_by_word = counted < 0 && f->count > 0 && f->steps[0].is_option;
+    bool ends_by_word = counted < 0 && f->options != NULL;
     size_t count = words_left(w) > f->words_min ? words_left(w) - f->words_min : 0;
     if (ends_by_word || w->ops->passes == NULL || !w->ops->passes(w, a)) return 0;
     if (counted >= 0) count = (size_t)counted;
@@ -118,8 +128,10 @@ static enum err walk_plain_list(struct walk *w, const struct step *s, uint8_t *b
 static enum err walk_item(struct walk *w, const struct step *s, uint8_t *item,
                           const struct follows *f)
 {
-    if (s->inside != NULL) return walk_inside(w, s->inside, item, f->words_min);
-    return take_word(w, s->row, item);
+    if (s->inside == NULL) return take_word(w, s->row, item);
+    if (!s->inside->plan->is_choice) return walk_inside(w, s->inside, item, f->words_min);
+    struct follows next = {.words_min = f->words_min};
+    return walk_oneof(w, s->inside->plan->steps, item, &next);
 }
 
 /* Few items, of as many words each: no room is made for more of them than there can be. */
@@ -186,17 +198,19 @@ static enum err walk_steps(struct walk *w, const struct step *steps, size_t coun
 
 static enum err walk_step(struct walk *w, const struct step *s, uint8_t *base,
                           const struct follows *f);
+static enum err walk_taken(struct walk *w, const struct step *s, uint8_t *base,
+                           const struct follows *f);
 
 static enum err walk_oneof(struct walk *w, const struct step *s, uint8_t *base,
                            const struct follows *f)
 {
     const struct step *plain = NULL;
     if (words_left(w) == 0) return missing(w);
-    for (size_t i = 0; i < s->count; i++) {
-        if (step_takes(&s->parts[i], w->argv[w->at])) {
-            return walk_step(w, &s->parts[i], base, f);
-        }
-        if (plain == NULL && !step_has_token(&s->parts[i])) plain = &s->parts[i];
+    struct slice word = w->argv[w->at];
+    uint32_t start = word_start(word);
+    for (const struct step *part = s->parts; part < s->parts + s->count; part++) {
+        if (step_takes(part, word, start)) return walk_taken(w, part, base, f);
+        if (plain == NULL && !part->has_token) plain = part;
     }
     if (plain == NULL) return wrong(w, WRONG_NO_CHOICE, s);
     return walk_step(w, plain, base, f);
@@ -213,11 +227,20 @@ static uint8_t *make_struct(struct walk *w, const struct arguments *of, uint8_t 
 static enum err walk_step(struct walk *w, const struct step *s, uint8_t *base,
                           const struct follows *f)
 {
-    const struct argument *a = s->row;
-    if (base != NULL) base += s->base;
     if (s->token != NULL) {
         if (words_left(w) == 0) return missing(w);
         if (!slice_is_word(w->argv[w->at], s->token)) return wrong(w, WRONG_UNEXPECTED, s);
+    }
+    return walk_taken(w, s, base, f);
+}
+
+/* A step whose token, if it has one, is the word at w->at. */
+static enum err walk_taken(struct walk *w, const struct step *s, uint8_t *base,
+                           const struct follows *f)
+{
+    const struct argument *a = s->row;
+    if (base != NULL) base += s->base;
+    if (s->token != NULL) {
         w->token = s->token;
         w->at++;
     }
@@ -240,47 +263,52 @@ static enum err walk_step(struct walk *w, const struct step *s, uint8_t *base,
 }
 
 /* Options in any order, until a word is none of them. */
-static enum err walk_options(struct walk *w, const struct step *options, size_t count,
-                             uint8_t *base, size_t after)
+static enum err walk_options(struct walk *w, const struct step *first, uint8_t *base, size_t after)
 {
     uint64_t seen = 0;
-    struct follows f = {.words_min = after, .steps = options, .count = count};
+    struct follows f = {.words_min = after, .options = first};
     while (words_left(w) > 0) {
-        size_t i = 0;
-        while (i < count && !step_takes(&options[i], w->argv[w->at])) i++;
-        if (i == count) return OK;
-        bool is_again = (seen >> i & 1) != 0;
-        if (is_again && !options[i].repeats_token) return wrong(w, WRONG_REPEATED, &options[i]);
-        seen |= 1ull << i;
-        enum err r = walk_step(w, &options[i], base, &f);
+        const struct step *s = option_of(w, first);
+        if (s == NULL) return OK;
+        uint64_t bit = 1ull << (s - first);
+        if ((seen & bit) != 0 && !s->repeats_token) return wrong(w, WRONG_REPEATED, s);
+        seen |= bit;
+        enum err r = walk_taken(w, s, base, &f);
         if (r != OK) return r;
     }
     return OK;
+}
+
+static enum err walk_next(struct walk *w, const struct step *s, const struct step *end,
+                          uint8_t *base, size_t after)
+{
+    bool is_last = s + 1 == end || !s[1].is_option;
+    struct follows f = {.words_min = after + s->words_after, .options = is_last ? NULL : s + 1};
+    if (s->is_optional && w->counted <= 0 && words_left(w) <= f.words_min) {
+        w->counted = -1;
+        return OK;
+    }
+    return walk_step(w, s, base, &f);
 }
 
 /* `after`: words that what comes after all of them needs at least. */
 static enum err walk_steps(struct walk *w, const struct step *steps, size_t count, uint8_t *base,
                            size_t after)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t options = 0;
-        enum err r;
-        while (i + options < count && steps[i + options].is_option) options++;
-        size_t next = i + (options > 0 ? options : 1);
-        struct follows f = {.steps = steps + next, .count = count - next};
-        f.words_min = after + steps[next - 1].words_after;
-        if (options > 0) {
-            r = walk_options(w, steps + i, options, base, f.words_min);
-        } else if (steps[i].is_optional && w->counted <= 0 && words_left(w) <= f.words_min) {
-            w->counted = -1;
-            continue;
+    const struct step *end = steps + count;
+    enum err r = OK;
+    for (const struct step *s = steps; s < end && r == OK; s++) {
+        if (s->is_word) {
+            r = take_word(w, s->row, base != NULL ? base + s->base + s->row->at : NULL);
+        } else if (s->options > 0) {
+            const struct step *last = s + s->options - 1;
+            r = walk_options(w, s, base, after + last->words_after);
+            s = last;
         } else {
-            r = walk_step(w, &steps[i], base, &f);
+            r = walk_next(w, s, end, base, after);
         }
-        if (r != OK) return r;
-        i = next - 1;
     }
-    return OK;
+    return r;
 }
 
 enum err walk_count(struct walk *w, const struct argument *a)
