@@ -245,10 +245,9 @@ static enum err walk_taken(struct walk *w, const struct step *s, uint8_t *base,
         w->at++;
     }
     if (s->which != NULL) set(base, s->which, s->value);
-    if (a == NULL) {
-        return s->is_oneof ? walk_oneof(w, s, base, f)
-                           : walk_steps(w, s->parts, s->count, base, f->words_min);
-    }
+    if (s->is_oneof) return walk_oneof(w, s, base, f);
+    if (s->count > 0) return walk_steps(w, s->parts, s->count, base, f->words_min);
+    if (a == NULL) return OK; /* its token is all */
     if (a->is_list) return walk_list(w, s, base, f);
     uint8_t *to = base != NULL ? base + a->at : NULL;
     if (s->inside != NULL) {
