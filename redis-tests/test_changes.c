@@ -263,8 +263,8 @@ static void transactions_and_the_string_view_are_told(void **state)
 static void wrong_words_are_named(void **state)
 {
     expect(c, "-ERR wrong number of arguments for 'kv.changes' command; usage: KV.*", "KV.CHANGES");
-    expect(c, "-ERR invalid versionstamp 'x': 20 hex digits or 0 expected", "KV.CHANGES x");
-    expect(c, "-ERR invalid versionstamp 'NONE': 20 hex digits or 0 expected", "KV.CHANGES NONE");
+    expect(c, "-ERR invalid versionstamp 'x': expected 20 hex digits or 0", "KV.CHANGES x");
+    expect(c, "-ERR invalid versionstamp 'NONE': expected 20 hex digits or 0", "KV.CHANGES NONE");
     expect(c, "-ERR COUNT must be between 1 and 10000, not 0", "KV.CHANGES 0 COUNT 0");
     expect(c, "-ERR COUNT must be between 1 and 10000, not 10001", "KV.CHANGES 0 COUNT 10001");
     expect(c, "-ERR syntax error: COUNT needs an argument", "KV.CHANGES 0 COUNT");

@@ -165,7 +165,7 @@ static enum err read_after(struct request *rq, const struct argument *a, struct 
     if (word.len != 1 || word.data[0] != '0') r = arg_stamp(rq, word, &stamp);
     if (r == ERR_SYNTAX || stamp.is_none) {
         r = error_set(&rq->error, ERR_SYNTAX,
-                      "invalid versionstamp '%.*s': 20 hex digits or 0 expected",
+                      "invalid versionstamp '%.*s': expected 20 hex digits or 0",
                       (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
     }
     /* One that was never given is as good as one from the future. */
