@@ -103,7 +103,8 @@ static enum err find_first(struct collection *c, struct stream_id last, struct e
     return r == OK && !found ? collection_damaged(c, e) : r;
 }
 
-enum err stream_remove(struct collection *c, struct stream_id id, bool *removed, struct error *e)
+static enum err remove_one(struct collection *c, struct stream_id id, bool *removed,
+                           struct error *e)
 {
     struct stream_head *s = &c->head.stream;
     struct slice fields;
@@ -114,8 +115,23 @@ enum err stream_remove(struct collection *c, struct stream_id id, bool *removed,
     c->head.bytes -= fields.len;
     c->is_changed = true;
     if (stream_id_order(id, s->deleted) > 0) s->deleted = id;
-    if (stream_id_order(id, s->first) == 0) r = find_first(c, id, e);
-    return r == OK ? collection_writes(c, e) : r;
+    return OK;
+}
+
+/* The next first entry is looked for once, behind all that is gone. */
+enum err stream_remove(struct collection *c, const struct stream_id *ids, size_t count,
+                       bool *removed, struct error *e)
+{
+    struct stream_id first = c->head.stream.first;
+    bool lacks_first = false;
+    enum err r = OK;
+    for (size_t i = 0; i < count && r == OK; i++) {
+        r = remove_one(c, ids[i], &removed[i], e);
+        if (r != OK || !removed[i]) continue;
+        lacks_first = lacks_first || stream_id_order(ids[i], first) == 0;
+        r = collection_writes(c, e);
+    }
+    return r == OK && lacks_first ? find_first(c, first, e) : r;
 }
 
 /* ---- trimming ---- */

@@ -22,9 +22,9 @@ ERR_MUST_USE enum err stream_add(struct collection *c, struct stream_id id, stru
 /* Its fields, in the arena. */
 ERR_MUST_USE enum err stream_find(struct collection *c, struct stream_id id, bool *found,
                                   struct slice *fields, struct error *e);
-/* *removed: it was there. */
-ERR_MUST_USE enum err stream_remove(struct collection *c, struct stream_id id, bool *removed,
-                                    struct error *e);
+/* removed[i]: the one with the id i was there. */
+ERR_MUST_USE enum err stream_remove(struct collection *c, const struct stream_id *ids, size_t count,
+                                    bool *removed, struct error *e);
 /* Of the first entry from `from` on, in the order of ids or against it; *found: there is one. */
 ERR_MUST_USE enum err stream_seek(struct collection *c, struct stream_id from, bool is_reverse,
                                   bool *found, struct stream_id *out, struct error *e);

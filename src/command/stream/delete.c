@@ -16,12 +16,11 @@ static enum err xdel_change(struct request *rq, struct view *v, void *arg)
     struct xdel *a = arg;
     struct collection c;
     a->removed = 0;
+    bool *removed = arena_alloc(rq->arena, a->ids.count * sizeof *removed);
     enum err r = stream_open(rq, v, a->key, &c);
-    for (size_t i = 0; i < a->ids.count && r == OK && c.exists; i++) {
-        bool removed = false;
-        r = stream_remove(&c, a->ids.items[i], &removed, &rq->error);
-        a->removed += removed;
-    }
+    if (r != OK || !c.exists) return r;
+    r = stream_remove(&c, a->ids.items, a->ids.count, removed, &rq->error);
+    for (size_t i = 0; i < a->ids.count && r == OK; i++) a->removed += removed[i];
     return r == OK && a->removed > 0 ? elements_save_as(rq, &c, "xdel") : r;
 }
 
@@ -134,6 +133,24 @@ static enum err take_references(struct request *rq, struct collection *c, struct
     return r;
 }
 
+/* Those that are to go; of what was not there, the outcome says so. */
+static enum err remove_entries(struct request *rq, struct collection *c)
+{
+    struct xdelex *a = rq->bound;
+    struct stream_id *ids = arena_alloc(rq->arena, a->ids.count * sizeof *ids);
+    bool *removed = arena_alloc(rq->arena, a->ids.count * sizeof *removed);
+    size_t count = 0;
+    for (size_t i = 0; i < a->ids.count; i++) {
+        if (a->outcomes[i] == REMOVED) ids[count++] = a->ids.items[i];
+    }
+    enum err r = stream_remove(c, ids, count, removed, &rq->error);
+    /* One that had gone already was acknowledged all the same. */
+    for (size_t i = a->ids.count; i-- > 0 && r == OK && !a->acknowledges;) {
+        if (a->outcomes[i] == REMOVED && !removed[--count]) a->outcomes[i] = NOT_THERE;
+    }
+    return r;
+}
+
 /* All that is done to groups comes first: a walk to the next first entry between writes to groups
  * would sort these again for each id. */
 static enum err xdelex_change(struct request *rq, struct view *v, void *arg)
@@ -153,13 +170,7 @@ static enum err xdelex_change(struct request *rq, struct view *v, void *arg)
     }
     bool is_kept = a->references != REFERENCES_REMOVED && !a->acknowledges;
     for (size_t i = 0; i < all.count && r == OK && !is_kept; i++) group_save(&c, &all.items[i]);
-    for (size_t i = 0; i < a->ids.count && r == OK; i++) {
-        bool removed = false;
-        if (a->outcomes[i] != REMOVED) continue;
-        r = stream_remove(&c, a->ids.items[i], &removed, &rq->error);
-        /* One that had gone already was acknowledged all the same. */
-        if (!removed && !a->acknowledges) a->outcomes[i] = NOT_THERE;
-    }
+    if (r == OK) r = remove_entries(rq, &c);
     return r == OK && c.head.count < before ? elements_save_as(rq, &c, "xdel") : r;
 }
 

@@ -119,14 +119,17 @@ static enum err add(struct collection *c, const struct smodel_op *op, struct smo
 static enum err remove_some(struct collection *c, const struct smodel_op *op, struct smodel *m,
                             struct error *e)
 {
-    enum err r = OK;
-    for (unsigned i = 0; i < op->count && op->at + i < SMODEL_IDS && r == OK; i++) {
+    struct stream_id ids[SMODEL_IDS] = {{0}};
+    bool removed[SMODEL_IDS];
+    unsigned count = 0;
+    for (; count < op->count && op->at + count < SMODEL_IDS; count++) {
+        ids[count] = id_of(op->at + count);
+    }
+    enum err r = stream_remove(c, ids, count, removed, e);
+    for (unsigned i = 0; i < count && r == OK; i++) {
         unsigned id = op->at + i;
-        bool removed = false;
-        r = stream_remove(c, id_of(id), &removed, e);
-        if (r != OK) break;
-        assert_int_equal(removed, m->values[id] != 0);
-        if (removed && id > m->deleted) m->deleted = (uint8_t)id;
+        assert_int_equal(removed[i], m->values[id] != 0);
+        if (removed[i] && id > m->deleted) m->deleted = (uint8_t)id;
         m->values[id] = 0;
     }
     return r;
