@@ -10,6 +10,10 @@
 #include "collection/rank.h"
 
 #define AHEAD_MAX 256 /* reads that are begun at a time */
+/* Work to find an element, another one near to it, and what is near (engine_take_steps). */
+#define SEEK_STEPS 4000
+#define PICK_STEPS 1500
+#define NEAR_ROWS 50
 
 /* What is picked, and how much of it there is. */
 struct picking {
@@ -224,6 +228,14 @@ static enum err of_living(struct picking *p, const struct slice *all, const uint
     return of_keys(p, keys, count, out, e);
 }
 
+/* A row is sought for each; but for the first of those near to one another, that costs little. */
+static enum err take_steps(struct collection *c, uint64_t count, uint64_t n, struct error *e)
+{
+    uint64_t sought = count < n / NEAR_ROWS ? count : n / NEAR_ROWS;
+    if (!c->head.is_spread) return OK;
+    return engine_take_steps(c->view->overlay, sought * SEEK_STEPS + count * PICK_STEPS, e);
+}
+
 enum err pick_random(struct collection *c, struct pick *k, struct error *e)
 {
     struct picking p = {.c = c, .with_values = k->with_values};
@@ -241,6 +253,8 @@ enum err pick_random(struct collection *c, struct pick *k, struct error *e)
     if (count > COLLECTION_ROWS_MAX) {
         return error_set(e, ERR_LIMIT, "more than %d elements in one reply", COLLECTION_ROWS_MAX);
     }
+    r = take_steps(c, count, n, e);
+    if (r != OK) return r;
     uint64_t *ranks = arena_alloc(c->view->arena, (size_t)count * sizeof *ranks);
     k->items = arena_alloc(c->view->arena, (size_t)count * sizeof *k->items);
     draw(&g, ranks, (size_t)count, n, k->repeats);

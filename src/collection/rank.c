@@ -15,6 +15,7 @@
 #define FEW (4 * COUNTED_BLOCK)             /* rows that are counted without an index */
 #define BLOCK_MAX (2 * COUNTED_BLOCK)       /* rows of one that is not long */
 #define ROWS_MAX (10 * COLLECTION_ROWS_MAX) /* that one question passes with an index */
+#define SUM_STEPS 5                         /* for each row of the transaction (engine.h) */
 #define AHEAD_MAX 8                         /* reads that are begun at a time */
 
 /* A row's key with so many rows before it, as the transaction sees them. */
@@ -55,8 +56,9 @@ static enum err begin(struct ranking *k, struct collection *c, bool by_name, str
     enum err r = counted_indexes_get(c->all->indexes, &rows, k->tag, c->view->waiter, &k->index, e);
     if (r != OK || k->index == NULL) return r;
     k->own = view_causes(c->view, k->start, k->end);
-    sum_own(k);
-    return OK;
+    r = engine_take_steps(c->view->overlay, k->own.count * SUM_STEPS, e);
+    if (r == OK) sum_own(k);
+    return r;
 }
 
 static void end(struct ranking *k)

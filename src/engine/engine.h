@@ -181,6 +181,17 @@ ERR_MUST_USE enum err engine_commit(struct engine *g, struct txn *t, struct wait
 struct overlay *engine_begin(struct engine *g, struct arena *arena);
 /* It may have so many operations, or options.ops_max if that is more. */
 void engine_allow_ops(struct overlay *o, size_t ops);
+/* What its evaluations do besides evaluating operations and passing rows: a step is a nanosecond
+ * or so of processor time, estimated from sizes. ERR_LIMIT: it has taken ENGINE_STEPS_MAX and may
+ * begin nothing more; what is begun before may take any number. Without an overlay there is no
+ * limit. */
+#define ENGINE_STEPS_MAX 100000000
+ERR_MUST_USE enum err engine_take_steps(struct overlay *o, uint64_t steps, struct error *e);
+/* The same of what has been done. */
+void engine_count_steps(struct overlay *o, uint64_t steps);
+uint64_t engine_steps(const struct overlay *o);
+/* It may take any number: it does not run in one turn. */
+void engine_allow_steps(struct overlay *o);
 /* May anything be written now? ERR_WAIT, ERR_DISK_FULL. engine_commit asks this itself, but for an
  * overlay. */
 ERR_MUST_USE enum err engine_admit(struct engine *g, struct waiter *w, struct error *e);
@@ -400,6 +411,7 @@ struct layer_op {
 /* Above these a transaction may take longer than a turn of the loop ordinarily does. */
 #define ENGINE_SMALL_OPS 1000 /* operations, rows that are derived or scanned */
 #define ENGINE_SMALL_BYTES (4u << 20)
+#define ENGINE_SMALL_STEPS 10000000
 #define ENGINE_LENT_MAX 5000000 /* rows: see view_lend */
 
 struct view_row {

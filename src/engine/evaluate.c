@@ -439,6 +439,34 @@ void engine_allow_ops(struct overlay *o, size_t ops)
     o->ops_allowed = ops;
 }
 
+enum err engine_take_steps(struct overlay *o, uint64_t steps, struct error *e)
+{
+    if (o == NULL) return OK;
+    if (o->steps >= o->steps_max) {
+        return error_set(e, ERR_LIMIT,
+                         "more work than one transaction may do, as it runs in one turn (about %d "
+                         "ms); split it",
+                         ENGINE_STEPS_MAX / 1000000);
+    }
+    o->steps += steps;
+    return OK;
+}
+
+void engine_count_steps(struct overlay *o, uint64_t steps)
+{
+    if (o != NULL) o->steps += steps;
+}
+
+uint64_t engine_steps(const struct overlay *o)
+{
+    return o->steps;
+}
+
+void engine_allow_steps(struct overlay *o)
+{
+    o->steps_max = UINT64_MAX;
+}
+
 enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w, struct error *e)
 {
     enum err r = overlay_commit(o, version, w, e);

@@ -12,6 +12,7 @@ void overlay_init(struct overlay *o, struct engine *g, struct arena *arena)
     *o = (struct overlay){.engine = g,
                           .arena = arena,
                           .work_left = (size_t)OVERLAY_ROWS_MAX * SCAN_WORK_ROW,
+                          .steps_max = ENGINE_STEPS_MAX,
                           .lent_left = ENGINE_LENT_MAX};
     o->now_ms = o->told_ms = engine_time_ms(g);
     htab_init(&o->index);
@@ -23,7 +24,8 @@ void overlay_fini(struct overlay *o)
     sparse_fini(&o->flushed);
     size_t rows = OVERLAY_ROWS_MAX - o->work_left / SCAN_WORK_ROW;
     rows += ENGINE_LENT_MAX - o->lent_left;
-    if (o->ops + o->derived + rows > ENGINE_SMALL_OPS || o->bytes > ENGINE_SMALL_BYTES) {
+    bool is_small = o->bytes <= ENGINE_SMALL_BYTES && o->steps <= ENGINE_SMALL_STEPS;
+    if (o->ops + o->derived + rows > ENGINE_SMALL_OPS || !is_small) {
         o->engine->had_large = true;
     }
 }
@@ -118,6 +120,7 @@ static inline void size_note(struct overlay *o, const struct written *w, bool ex
 void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms)
 {
     struct written *w = written_of(o, key);
+    if (o->gaps.count > 0) gaps_touch(&o->gaps, key);
     o->writes++;
     size_note(o, w, true);
     o->bytes += value.len;

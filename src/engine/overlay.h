@@ -11,6 +11,7 @@
 #include "base/htab.h"
 #include "base/sparse.h"
 #include "engine/engine_int.h"
+#include "engine/gaps.h"
 
 /* Rows that the scans of one EXEC may pass, whether they are told or not: it runs in one turn of
  * the loop. */
@@ -50,6 +51,8 @@ struct overlay {
     size_t ops;            /* evaluated */
     size_t ops_allowed;    /* if that is more than options.ops_max */
     size_t work_left;      /* of scans over it: SCAN_WORK_ROW for each row that they pass */
+    uint64_t steps;        /* see engine_take_steps */
+    uint64_t steps_max;    /* it may begin something while it took fewer */
     size_t lent_left;      /* rows that view_lend may still give */
     size_t derived;        /* rows that layers looked at to derive */
     size_t idem_rows;      /* request ids that it would add */
@@ -69,7 +72,8 @@ struct overlay {
     } * forgotten;
     size_t keys[SPACE_END]; /* of all databases, by space */
     bool keeps;             /* see engine_keep */
-    struct overlay_size {   /* of the data space of one database: see engine_count */
+    struct gaps gaps;
+    struct overlay_size { /* of the data space of one database: see engine_count */
         bool is_known;
         uint16_t database;
         size_t live;     /* of all that was written: how many there are */

@@ -11,6 +11,8 @@
 #define TURN_WORK (1u << 20)
 #define UNDIVIDED_WORK (64u << 20)
 #define NAMED_BYTES_MAX 120 /* of a key, in an error */
+#define GAP_ROWS_MIN 32     /* fewer rows that are gone are passed each time */
+#define GONE_STEPS 40       /* for each of them (engine_take_steps) */
 
 /* A damaged entry is named by its key. */
 static enum err name_key(struct slice key, struct error *e)
@@ -71,10 +73,41 @@ struct engine_scan {
     size_t *work_left;          /* may be NULL */
     struct written *const *own; /* in key order, whatever the direction */
     size_t own_count, own_at;
+    /* Until the first row is found, when a gap may be (gaps.h): the whole range, in the overlay's
+     * arena, and how many rows that it had deleted were passed. */
+    struct slice start, end;
+    size_t gone;
     bool has_row; /* `key` and `row` are the scan's next, not yet used */
     struct slice key;
     struct entry row;
 };
+
+static void look_for_gap(struct engine_scan *s, const struct scan_range *range)
+{
+    if (s->filter != NULL || s->own_count < GAP_ROWS_MIN) return;
+    s->start = arena_copy(s->overlay->arena, range->start);
+    s->end = arena_copy(s->overlay->arena, range->end);
+}
+
+/* The first row that is there; key.len 0: there is none. */
+static void found_first(struct engine_scan *s, struct slice key)
+{
+    struct overlay *o = s->overlay;
+    if (s->start.data == NULL) return;
+    struct slice start = s->start;
+    struct slice end = s->end;
+    s->start = slice_of(NULL, 0);
+    if (s->gone < GAP_ROWS_MIN) return;
+    if (key.len > 0 && s->is_reverse) { /* behind the key: it and a 0 */
+        uint8_t *next = arena_alloc(o->arena, key.len + 1);
+        memcpy(next, key.data, key.len);
+        next[key.len] = 0;
+        start = slice_of(next, key.len + 1);
+    } else if (key.len > 0) {
+        end = arena_copy(o->arena, key);
+    }
+    gaps_add(&o->gaps, engine_version_next(o->engine), start, end);
+}
 
 enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan_range *range,
                           struct engine_scan **out, struct error *e)
@@ -87,14 +120,17 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     s->filter = range->filter;
     s->overlay = o;
     s->work_left = o != NULL ? &o->work_left : range->work_left;
+    struct scan_range below = *range;
     enum err r = OK;
     if (o != NULL) {
         INVARIANT(range->is_undivided);
         g->had_large = g->had_large || range->filter != NULL; /* it may look at very much */
-        s->own_count = overlay_range(o, range->start, range->end, &s->own);
+        gaps_narrow(&o->gaps, engine_version_next(g), &below.start, &below.end);
+        s->own_count = overlay_range(o, below.start, below.end, &s->own);
+        look_for_gap(s, range);
     }
-    if (!range->is_new && (o == NULL || !overlay_is_flushed(o, key_database(range->start)))) {
-        struct scan_range below = *range;
+    bool is_flushed = o != NULL && overlay_is_flushed(o, key_database(range->start));
+    if (!range->is_new && !is_flushed && slice_cmp(below.start, below.end) < 0) {
         below.work_left = s->work_left;
         below.with_values = below.with_values || (s->filter != NULL && s->filter->judge != NULL);
         r = backend_scan_open(g->backend, &below, &s->scan, e);
@@ -164,14 +200,21 @@ static enum err scan_merge(struct engine_scan *s, struct slice *key, struct entr
             *key = s->key;
             *out = s->row;
             s->has_row = s->key.len == 0;
+            found_first(s, *key);
             return OK;
         }
         s->own_at++;
         if (order == 0) s->has_row = false;
         overlay_entry(s->overlay, own, out);
-        if (!out->exists) continue;
+        if (!out->exists) {
+            enum err r = engine_take_steps(s->overlay, GONE_STEPS, e);
+            if (r != OK) return r;
+            s->gone++;
+            continue;
+        }
         if (s->filter != NULL && !s->filter->matches(s->filter, out->value)) continue;
         *key = own->key;
+        found_first(s, *key);
         return OK;
     }
 }

@@ -77,6 +77,7 @@ static void take_back(struct overlay *o)
     *o = *was;
     o->mark = now.mark;
     o->work_left = now.work_left; /* what was done is done */
+    o->steps = now.steps;
     o->lent_left = now.lent_left;
     o->index = now.index;
     o->spare = now.spare;

@@ -4,6 +4,7 @@
 #define SWEEP_MAX                                                                                  \
     200 /* ended leases that one DEQUEUE sees to; beyond them it waits for the tick                \
          */
+#define PASSED_STEPS 25               /* for each row of the transaction (engine_take_steps) */
 #define DEQUEUE_BYTES_MAX (16u << 20) /* of values: then the reply is long enough */
 
 /* ---- enqueue ---- */
@@ -72,8 +73,9 @@ static enum err candidates_begin(struct candidates *c, struct touch *t, size_t w
     *c = (struct candidates){.touch = t};
     c->own_count = view_range(v, touch_key(t, SPACE_READY, NULL, 0), touch_key_end(t, SPACE_READY),
                               &c->own);
-    if (touch_known(t) == NULL) return OK;
-    enum err r = queue_fill(t->queue, SPACE_READY, wanted + c->own_count, v->waiter, e);
+    enum err r = engine_take_steps(v->overlay, c->own_count * PASSED_STEPS, e);
+    if (r != OK || touch_known(t) == NULL) return r;
+    r = queue_fill(t->queue, SPACE_READY, wanted + c->own_count, v->waiter, e);
     c->window_count = t->queue->ready.count;
     return r;
 }
@@ -135,6 +137,13 @@ static enum err deliver(struct queue_dequeue *x, struct touch *t, const struct s
     return OK;
 }
 
+/* Are there more than the window knows, of which the transaction has taken all? */
+static bool is_beyond(const struct candidates *c)
+{
+    return c->window_count == WINDOW_MAX && c->at == c->window_count &&
+           !c->touch->queue->ready.is_complete;
+}
+
 static bool wants_more(const struct queue_dequeue *x)
 {
     return x->count < x->count_max && x->bytes < DEQUEUE_BYTES_MAX;
@@ -158,6 +167,7 @@ static enum err dequeue_from(struct queue_dequeue *x, struct view *v, struct sli
         return error_set(e, ERR_WAIT, "many leases have ended");
     }
     size_t ahead = t.queue != NULL && r == OK ? line_ahead(t.queue, x->consumer) : 0;
+    bool is_first = ahead == 0;
     if (r == OK) r = candidates_begin(&c, &t, x->count_max - x->count + ahead, e);
     while (r == OK && wants_more(x) && candidates_next(&c, &slot)) {
         if (ahead > 0) { /* promised to those who came first */
@@ -165,6 +175,10 @@ static enum err dequeue_from(struct queue_dequeue *x, struct view *v, struct sli
             continue;
         }
         r = deliver(x, &t, &slot, e);
+    }
+    if (r == OK && x->count == before && is_first && is_beyond(&c)) {
+        return error_set(e, ERR_LIMIT, "one transaction can dequeue at most %d messages of a queue",
+                         WINDOW_MAX);
     }
     if (r == OK && (x->count > before || swept > 0)) touch_end(&t);
     return r;

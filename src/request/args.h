@@ -49,6 +49,12 @@ ERR_MUST_USE enum err request_commit(struct request *rq, struct op *ops, size_t 
  * have. */
 ERR_MUST_USE enum err check_ops(struct request *rq, size_t keys);
 
+/* Before work that grows with sizes: as engine_take_steps, of the request's transaction. */
+static inline enum err request_take_steps(struct request *rq, uint64_t steps)
+{
+    return engine_take_steps(rq->overlay, steps, &rq->error);
+}
+
 /* ---- replies ---- */
 
 void reply_stamp(struct request *rq, uint64_t version);

@@ -21,6 +21,9 @@
 #include "request/watched.h"
 
 #define PREFETCH_MAX 64 /* reads begun for one attempt of EXEC */
+/* Of a command that is not about data, and of each byte that it replies (engine_take_steps). */
+#define TOLD_STEPS 1000
+#define TOLD_BYTE_STEPS 10
 
 /* ---- MULTI, DISCARD ---- */
 
@@ -160,6 +163,19 @@ static void exec_prefetch(struct request *rq, size_t from)
     }
 }
 
+/* What is told of anything but data is made for the reply, byte by byte. */
+static enum err call_counted(struct request *inner)
+{
+    bool is_of_data = (inner->command->flags & (CMD_READ | CMD_WRITE | CMD_PUBLISHES)) != 0;
+    size_t before = inner->w->out->len;
+    enum err r = is_of_data ? OK : request_take_steps(inner, TOLD_STEPS);
+    if (r == OK) r = command_call(inner);
+    if (r != OK) return r;
+    size_t bytes = inner->w->out->len - before;
+    engine_count_steps(inner->overlay, is_of_data ? bytes : bytes * TOLD_BYTE_STEPS);
+    return OK;
+}
+
 static enum err exec_commands(struct request *rq, struct overlay *o, struct lap **out)
 {
     struct multi *m = rq->client->txn.multi;
@@ -182,7 +198,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o, struct lap 
         inner.depends = 0;
         struct before before = before_command(rq, o);
         enum err r = permission_ask(&inner);
-        if (r == OK) r = command_call(&inner);
+        if (r == OK) r = call_counted(&inner);
         client_drop_pending(rq->client);
         depends_raise(&rq->depends, inner.depends);
         if (r == OK && rq->w->out->len - mark > reply_max) {

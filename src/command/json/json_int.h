@@ -16,6 +16,7 @@
 /* What a command may read of several values or by several paths, and the text that it may lay out:
  * for the sake of those who wait. One value by one path is as long as a value may be. */
 #define JSON_WORK_BYTES_MAX (16u << 20)
+#define JSON_BYTE_STEPS 10 /* to read one (engine_take_steps) */
 
 /* The value of the key as text, in `text`, which is cleared before; *exists false: there is none.
  * ERR_TYPE, ERR_NOMEM. */

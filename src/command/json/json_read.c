@@ -24,6 +24,8 @@ enum err json_read(struct request *rq, struct slice key, struct buf *text, bool 
     *exists = entry.exists;
     if (!entry.exists) return OK;
     if (value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
+    r = request_take_steps(rq, (uint64_t)entry.value.len * JSON_BYTE_STEPS);
+    if (r != OK) return r;
     buf_clear(text, SIZE_MAX);
     if (view_is_tuples(rq->client)) {
         value_to_json(entry.value, text);

@@ -11,6 +11,9 @@
 #include "request/table.h"
 
 #define BLOCK_MS_MAX ((int64_t)INT32_MAX * 1000)
+/* To look for messages, and to lease one (engine_take_steps). */
+#define DEQUEUE_STEPS 2000
+#define LEASE_STEPS 12000
 
 /* ---- transactions ---- */
 
@@ -239,8 +242,10 @@ static enum err kv_dequeue_run(struct request *rq)
                               .consumer = d != NULL ? d->consumer : NULL};
     if (end == BLOCK_GOES_ON) {
         struct op op = queue_dequeue_op(&x);
-        enum err r = request_commit(rq, &op, 1);
+        enum err r = request_take_steps(rq, DEQUEUE_STEPS);
+        if (r == OK) r = request_commit(rq, &op, 1);
         if (r != OK) return r;
+        engine_count_steps(rq->overlay, x.count * LEASE_STEPS);
     }
     if (x.count > 0) {
         reply_messages(rq, &x);

@@ -7,6 +7,9 @@
 #include "request/observe.h"
 #include "request/publication.h"
 
+#define LOOK_US 200 /* its commands take as long between two looks at the time */
+#define STEPS_IN_US 1000
+
 struct attempt {
     struct request *rq;
     const struct program *program;
@@ -17,15 +20,27 @@ struct attempt {
     size_t mark;      /* where its reply begins */
     bool is_error;    /* its reply is one */
     int64_t end_us;   /* processor time, counted from the first look on; 0 = none yet */
+    int64_t calls_us; /* elapsed: of its commands since the last look */
     enum err stop;    /* why it must end; OK = it takes too long */
 };
+
+/* The first look finds time that commands have taken already. */
+static bool may_go_on(struct attempt *a)
+{
+    int64_t now_us = clock_thread_us();
+    if (a->end_us == 0) a->end_us = now_us + SHORT_US - a->calls_us;
+    a->calls_us = 0;
+    return now_us < a->end_us;
+}
 
 static bool on_call(void *arg, struct slice *argv, size_t argc, int proto, struct slice *reply)
 {
     struct attempt *a = arg;
     a->stop = calling_run(&a->calling, argv, argc, proto, &a->reply);
     *reply = buf_slice(&a->reply);
-    return a->stop == OK;
+    if (a->stop != OK) return false;
+    a->calls_us += a->calling.newest->took_us;
+    return a->calls_us < LOOK_US || may_go_on(a);
 }
 
 static bool on_may(void *arg, struct slice *argv, size_t argc, bool *is_known)
@@ -42,10 +57,7 @@ static void on_log(void *arg, int level, struct slice text)
 
 static bool on_goes_on(void *arg, size_t bytes)
 {
-    struct attempt *a = arg;
-    int64_t now_us = clock_thread_us();
-    if (a->end_us == 0) a->end_us = now_us + (a->own == NULL ? SHORT_IN_EXEC_US : SHORT_US);
-    return bytes <= SHORT_CHARGE_BYTES && now_us < a->end_us;
+    return bytes <= SHORT_CHARGE_BYTES && may_go_on(arg);
 }
 
 static const struct sandbox_ops attempt_ops = {
@@ -148,6 +160,30 @@ static enum err ended(struct attempt *a, enum sandbox_end end, bool *is_long)
     return script_failed(rq, script_error_text(reply));
 }
 
+/* In EXEC a script takes steps as other commands do (engine_take_steps), by its time: less those
+ * that its own commands have taken. */
+static enum sandbox_end run_in_exec(struct attempt *a, const struct sandbox_call *call)
+{
+    struct request *rq = a->rq;
+    struct scripts *x = rq->env->families.scripts;
+    int64_t begun_us = clock_thread_us();
+    uint64_t before = engine_steps(rq->overlay);
+    a->end_us = begun_us + SHORT_IN_EXEC_US;
+    enum sandbox_end end = sandbox_run(x->sandbox, call, rq->w->out, &a->is_error, &a->line);
+    uint64_t took = (uint64_t)(clock_thread_us() - begun_us) * STEPS_IN_US;
+    uint64_t counted = engine_steps(rq->overlay) - before;
+    if (took > counted) engine_count_steps(rq->overlay, took - counted);
+    return end;
+}
+
+static enum sandbox_end run(struct attempt *a, const struct sandbox_call *call)
+{
+    struct request *rq = a->rq;
+    struct scripts *x = rq->env->families.scripts;
+    if (a->own == NULL) return run_in_exec(a, call);
+    return sandbox_run(x->sandbox, call, rq->w->out, &a->is_error, &a->line);
+}
+
 enum err script_attempt(struct request *rq, const struct program *p, struct exec_counts **counts,
                         bool *is_long)
 {
@@ -162,7 +198,8 @@ enum err script_attempt(struct request *rq, const struct program *p, struct exec
                                 .ops = &attempt_ops,
                                 .arg = &a,
                                 .proto = rq->w->proto};
-    enum err r = scripts_sandbox(x, &rq->error);
+    enum err r = request_take_steps(rq, 0);
+    if (r == OK) r = scripts_sandbox(x, &rq->error);
     if (r == OK) r = program_compile(x, p, &call.ref, &rq->error);
     *is_long = r == ERR_LIMIT && rq->overlay == NULL; /* a thread has more memory */
     if (r != OK) return *is_long ? OK : r;
@@ -172,7 +209,7 @@ enum err script_attempt(struct request *rq, const struct program *p, struct exec
     a.calling.is_readonly = p->is_readonly;
     a.calling.is_admitted = a.own == NULL; /* EXEC was */
     buf_init(&a.line);
-    enum sandbox_end end = sandbox_run(x->sandbox, &call, rq->w->out, &a.is_error, &a.line);
+    enum sandbox_end end = run(&a, &call);
     r = ended(&a, end, is_long);
     buf_fini(&a.line);
     buf_fini(&a.reply);

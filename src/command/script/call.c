@@ -193,6 +193,7 @@ struct overlay *script_overlay(const struct request *rq, struct arena *arena)
 {
     struct overlay *o = engine_begin(rq->env->db->engine, arena);
     engine_allow_ops(o, script_calls_max(rq));
+    engine_allow_steps(o); /* its processor time is limited, and it may go on in other turns */
     return o;
 }
 

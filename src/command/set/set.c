@@ -201,6 +201,8 @@ ARGUMENTS_WITH(spop_arguments, struct spop, "key [count]", WITH(.check = check_p
                ARG_KEY(struct spop, key, "key", 0),
                ARG_INTEGER_OR(struct spop, count, "count", 0, INT64_MAX, 1, NOT_POSITIVE));
 
+#define SPOP_STEPS 3000 /* to remove one from a spread set (engine_take_steps) */
+
 static enum err spop_change(struct request *rq, struct view *v, void *arg)
 {
     struct spop *a = arg;
@@ -209,6 +211,7 @@ static enum err spop_change(struct request *rq, struct view *v, void *arg)
     a->pick = (struct pick){.seed = elements_seed(rq, v), .count = (uint64_t)a->count};
     const struct pick *k = &a->pick;
     if (r == OK) r = pick_random(&c, &a->pick, &rq->error);
+    if (r == OK && c.head.is_spread) engine_count_steps(v->overlay, k->picked * SPOP_STEPS);
     if (r == OK && c.exists && k->picked == c.head.count) {
         collection_clear(&c);
         return collection_save(&c, &rq->error);

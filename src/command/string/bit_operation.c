@@ -66,7 +66,7 @@ static enum err read_sources(struct request *rq, const struct slices *keys, stru
         }
         if (sources[i].len > *len) *len = sources[i].len;
     }
-    return OK;
+    return request_take_steps(rq, total / 2);
 }
 
 static enum err bitop_run(struct request *rq)

@@ -167,6 +167,12 @@ static void range_of(struct bit_range *range, size_t bytes, bool is_bits)
     }
 }
 
+/* Before all bytes of a range are looked at: several in a nanosecond. */
+static enum err take_steps(struct request *rq, const struct bit_range *range)
+{
+    return request_take_steps(rq, (uint64_t)(range->end - range->start + 1) / 8 / 4);
+}
+
 /* ---- BITCOUNT ---- */
 
 ARGUMENTS_WITH(bitcount_arguments, struct key_and_words, "key [word ...]",
@@ -199,8 +205,9 @@ static enum err bitcount_run(struct request *rq)
         if (r != OK) return r;
     }
     range_of(&range, bytes.len, is_bits);
-    resp_int(rq->w, range.start > range.end ? 0 : count_range(bytes.data, &range));
-    return OK;
+    r = take_steps(rq, &range);
+    if (r == OK) resp_int(rq->w, range.start > range.end ? 0 : count_range(bytes.data, &range));
+    return r;
 }
 BITS_COMMAND(bitcount, "bitcount", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "Counts the bits that are set in a value or in a part of it.", bitcount_arguments,
@@ -260,6 +267,8 @@ static enum err bitpos_run(struct request *rq)
     if (r != OK) return r;
     begin_at_first(&range, (int64_t)bytes.len * (is_bits ? 8 : 1));
     range_of(&range, bytes.len, is_bits);
+    r = take_steps(rq, &range);
+    if (r != OK) return r;
     int64_t at = -1;
     if (range.start <= range.end) {
         at = find_in_range(bytes.data, &range, bit == 1);

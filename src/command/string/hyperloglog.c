@@ -110,6 +110,7 @@ static enum err merge(struct request *rq, const struct slices *keys,
         if (r == OK && sources[count].len > 0) count++;
     }
     if (r == ERR_WAIT) return r;
+    if (r == OK) r = request_take_steps(rq, (count + 1) * HYPERLOGLOG_REGISTERS);
     memset(registers, 0, HYPERLOGLOG_REGISTERS);
     for (size_t i = 0; i < count; i++) {
         if (!hyperloglog_merge(registers, sources[i])) return damaged(rq);
@@ -155,6 +156,8 @@ static enum err count_one(struct request *rq, struct slice key)
     enum err r = hyperloglog_read(rq, key, &bytes);
     if (r != OK) return r;
     if (bytes.len > 0 && !hyperloglog_kept(bytes, &estimate)) {
+        r = request_take_steps(rq, HYPERLOGLOG_REGISTERS);
+        if (r != OK) return r;
         if (!hyperloglog_merge(registers, bytes)) return damaged(rq);
         estimate = hyperloglog_estimate(registers);
         r = keep(rq, key, bytes, estimate);

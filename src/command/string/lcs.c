@@ -107,6 +107,7 @@ static enum err lcs_begin(struct request *rq, struct lcs **out)
     struct slice b = {0};
     enum err r = lcs_values(rq, &a, &b);
     if (r == OK) r = lcs_fits(rq, a, b);
+    if (r == OK) r = request_take_steps(rq, a.len * b.len);
     if (r != OK) return r;
     struct lcs *l = mem_new(sizeof *l);
     l->pending.free = lcs_free;

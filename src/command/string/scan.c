@@ -24,6 +24,7 @@
 
 #define STEPS_MAX 1000              /* rows of a walk before others get a turn ... */
 #define NAME_BYTES_MAX (512u << 10) /* ... and bytes that are matched with a pattern */
+#define RANDOMKEY_STEPS 100000      /* engine_take_steps */
 #define NEIGHBOURS_MAX 8 /* longer tuples with the same first part passed before seeking */
 #define SCAN_COUNT_DEFAULT 10
 #define BYTES_TAG 0x01 /* what is in them is escaped alike */
@@ -446,7 +447,8 @@ static enum err randomkey_run(struct request *rq)
     struct slice first = {0};
     struct slice last = {0};
     struct slice found = {0};
-    enum err r = key_from(rq, slice_of(NULL, 0), &first);
+    enum err r = request_take_steps(rq, RANDOMKEY_STEPS);
+    if (r == OK) r = key_from(rq, slice_of(NULL, 0), &first);
     if (r == OK && first.data != NULL) r = last_key(rq, &last);
     if (r != OK) return r;
     if (first.data == NULL) {

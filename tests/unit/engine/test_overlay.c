@@ -3,11 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/random.h"
 #include "codec/key.h"
 #include "codec/value.h"
 #include "engine/overlay.h"
@@ -949,6 +952,147 @@ static void an_overlay_that_keeps_copies_what_is_written(void **state)
     bench_close(&t);
 }
 
+/* ---- gaps ------------------------------------------------------------------------------------ */
+
+#define MANY 200
+
+static void name_of(unsigned i, char out[8])
+{
+    snprintf(out, 8, "k%03u", i);
+}
+
+/* The first of k000, k001, .. from `from` on, or the last of all; -1 = none. */
+static int found_first(struct bench *t, unsigned from, bool is_reverse)
+{
+    char name[8];
+    uint8_t high[KEY_HEAD_BYTES] = {KEY_HEAD(0, SPACE_DATA + 1)};
+    name_of(from, name);
+    struct scan_range range = {.start = key(t, name),
+                               .end = slice_of(high, sizeof high),
+                               .is_reverse = is_reverse,
+                               .is_undivided = true};
+    struct engine_scan *scan = NULL;
+    struct entry entry;
+    struct slice k;
+    int found = -1;
+    assert_int_equal(engine_scan_open(t->g, t->o, &range, &scan, &t->e), OK);
+    assert_int_equal(engine_scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
+    if (k.len > 0) found = atoi((const char *)k.data + KEY_HEAD_BYTES + 2);
+    engine_scan_close(scan);
+    return found;
+}
+
+static int wanted_first(const bool there[MANY], unsigned from, bool is_reverse)
+{
+    int found = -1;
+    for (unsigned i = from; i < MANY && (is_reverse || found < 0); i++) {
+        if (there[i]) found = (int)i;
+    }
+    return found;
+}
+
+static void put(struct bench *t, bool there[MANY], unsigned i, bool exists)
+{
+    char name[8];
+    name_of(i, name);
+    run(t, exists ? set(t, name, "1") : del(t, name));
+    there[i] = exists;
+}
+
+/* Some go, from one end or the other; sometimes that is undone; now and then one comes back. */
+static void change(struct bench *t, bool there[MANY], struct rng *g)
+{
+    bool before[MANY];
+    memcpy(before, there, sizeof before);
+    bool is_undone = rng_below(g, 8) == 0;
+    bool is_reverse = rng_below(g, 2) == 0;
+    struct savepoint *mark = is_undone ? engine_mark(t->o) : NULL;
+    for (uint64_t n = 1 + rng_below(g, 60); n > 0; n--) {
+        int at = wanted_first(there, 0, is_reverse);
+        if (at >= 0) put(t, there, (unsigned)at, false);
+    }
+    assert_int_equal(found_first(t, 0, is_reverse), wanted_first(there, 0, is_reverse));
+    if (rng_below(g, 3) > 0) put(t, there, (unsigned)rng_below(g, MANY), true);
+    if (is_undone) {
+        assert_true(engine_undo(t->o, mark));
+        memcpy(there, before, sizeof before);
+    }
+}
+
+static void scans_find_the_same_behind_gaps(void **state)
+{
+    (void)state;
+    bool has_gaps = false;
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        struct bench t;
+        bool there[MANY];
+        struct rng g;
+        bench_open(&t);
+        rng_init(&g, seed);
+        for (unsigned i = 0; i < MANY; i++) put(&t, there, i, true);
+        begin(&t);
+        engine_allow_ops(t.o, 100000);
+        for (int i = 0; i < 12; i++) {
+            change(&t, there, &g);
+            unsigned from = (unsigned)rng_below(&g, MANY);
+            assert_int_equal(found_first(&t, 0, false), wanted_first(there, 0, false));
+            assert_int_equal(found_first(&t, 0, true), wanted_first(there, 0, true));
+            assert_int_equal(found_first(&t, from, false), wanted_first(there, from, false));
+            has_gaps = has_gaps || t.o->gaps.count > 0;
+        }
+        engine_discard(t.o);
+        t.o = NULL;
+        bench_close(&t);
+    }
+    assert_true(has_gaps);
+}
+
+/* Each look at the first passes only what has gone since the last. */
+static void what_has_gone_is_passed_once(void **state)
+{
+    (void)state;
+    struct bench t;
+    bool there[MANY];
+    bench_open(&t);
+    for (unsigned i = 0; i < MANY; i++) put(&t, there, i, true);
+    for (int is_reverse = 0; is_reverse < 2; is_reverse++) {
+        begin(&t);
+        engine_allow_ops(t.o, 100000);
+        for (unsigned i = 0; i < MANY; i++) {
+            int first = found_first(&t, 0, is_reverse != 0);
+            assert_int_equal(first, is_reverse != 0 ? MANY - 1 - i : i);
+            put(&t, there, (unsigned)first, false);
+        }
+        /* 32 are passed up to 32 times, and then never again. */
+        assert_true(engine_steps(t.o) < 40ull * MANY * 20);
+        assert_true(engine_steps(t.o) >= 40ull * MANY);
+        engine_discard(t.o);
+        t.o = NULL;
+    }
+    bench_close(&t);
+}
+
+static void steps_are_taken_until_there_are_none(void **state)
+{
+    (void)state;
+    struct bench t;
+    bench_open(&t);
+    begin(&t);
+    assert_int_equal(engine_take_steps(t.o, ENGINE_STEPS_MAX - 1, &t.e), OK);
+    struct savepoint *mark = engine_mark(t.o);
+    assert_int_equal(engine_take_steps(t.o, ENGINE_STEPS_MAX, &t.e), OK); /* the last, whatever */
+    assert_int_equal(engine_take_steps(t.o, 0, &t.e), ERR_LIMIT);
+    assert_true(engine_undo(t.o, mark)); /* what was done is done */
+    assert_int_equal(engine_take_steps(t.o, 1, &t.e), ERR_LIMIT);
+    assert_int_equal(engine_take_steps(NULL, UINT64_MAX, &t.e), OK);
+    engine_allow_steps(t.o);
+    assert_int_equal(engine_take_steps(t.o, 1, &t.e), OK);
+    engine_discard(t.o);
+    t.o = NULL;
+    assert_true(engine_take_large(t.g));
+    bench_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -977,6 +1121,9 @@ int main(void)
         cmocka_unit_test(an_undo_takes_back_what_later_savepoints_kept),
         cmocka_unit_test(a_flush_under_a_later_savepoint_cannot_be_undone),
         cmocka_unit_test(an_overlay_that_keeps_copies_what_is_written),
+        cmocka_unit_test(scans_find_the_same_behind_gaps),
+        cmocka_unit_test(what_has_gone_is_passed_once),
+        cmocka_unit_test(steps_are_taken_until_there_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
