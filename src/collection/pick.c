@@ -11,7 +11,7 @@
 
 #define AHEAD_MAX 256 /* reads that are begun at a time */
 /* Work to find an element, another one near to it, and what is near (engine_take_steps). */
-#define SEEK_STEPS 4000
+#define SEEK_STEPS 6000
 #define PICK_STEPS 1500
 #define NEAR_ROWS 50
 

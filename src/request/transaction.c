@@ -22,7 +22,7 @@
 
 #define PREFETCH_MAX 64 /* reads begun for one attempt of EXEC */
 /* Of a command that is not about data, and of each byte that it replies (engine_take_steps). */
-#define TOLD_STEPS 1000
+#define TOLD_STEPS 4500
 #define TOLD_BYTE_STEPS 10
 
 /* ---- MULTI, DISCARD ---- */
@@ -164,9 +164,15 @@ static void exec_prefetch(struct request *rq, size_t from)
 }
 
 /* What is told of anything but data is made for the reply, byte by byte. */
+static bool is_told(unsigned flags)
+{
+    if ((flags & (CMD_WRITE | CMD_PUBLISHES)) != 0) return false;
+    return (flags & CMD_READ) == 0 || (flags & CMD_QUEUE) != 0;
+}
+
 static enum err call_counted(struct request *inner)
 {
-    bool is_of_data = (inner->command->flags & (CMD_READ | CMD_WRITE | CMD_PUBLISHES)) != 0;
+    bool is_of_data = !is_told(inner->command->flags);
     size_t before = inner->w->out->len;
     enum err r = is_of_data ? OK : request_take_steps(inner, TOLD_STEPS);
     if (r == OK) r = command_call(inner);
