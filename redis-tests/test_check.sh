@@ -143,6 +143,8 @@ fresh
 # What fills the last block of a batch is zeros, and belongs to none: the next byte that is not.
 filled=$(tail -c +$((end / 2 + 1)) "$copy/$first" | head -c 1000000 | grep -obaP '[^\x00]' | head -n 1 | cut -d: -f1)
 flip "$copy/$first" $((end / 2 + filled))
+echo "# byte $((end / 2 + filled)) of $end is flipped:"
+od -A d -t x1z -j $(((end / 2 + filled) / 16 * 16 - 64)) -N 192 "$good/$first" | sed 's/^/# /'
 named "a flipped byte in a segment" "journal: $first at offset [0-9]+: versions after [0-9]+, up to [0-9]+, were on disk"
 fresh
 flip "$copy/$first" 70

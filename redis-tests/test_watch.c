@@ -621,7 +621,7 @@ static void a_blocked_poll_ends_with_a_change(void **state)
 {
     redisContext *l = fresh();
     char a[21];
-    snprintf(a, sizeof a, "%s", ask(c, "KV.SET ['a'] 1 PX 300"));
+    snprintf(a, sizeof a, "%s", ask(c, "KV.SET ['a'] 1"));
     expect(l, "(nil)", "KV.POLL BLOCK 20 KEYS 1 ['a'] %s", a);
     say(l, "KV.POLL BLOCK 0 KEYS 2 ['a'] ['b'] %s NONE", a);
     load_flush(l);
@@ -634,6 +634,7 @@ static void a_blocked_poll_ends_with_a_change(void **state)
     assert_false(load_is_readable(l, 30));
     expect(c, "@", "KV.SET ['b'] 2");
     expect_next(l, "[[['b'] 2 @]]");
+    snprintf(a, sizeof a, "%s", ask(c, "KV.SET ['a'] 1 PX 100"));
     say(l, "KV.POLL BLOCK 0 KEYS 1 ['a'] %s", a); /* ends by expiry */
     load_flush(l);
     expect_next(l, "[[['a'] (nil) (nil)]]");
