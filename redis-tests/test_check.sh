@@ -139,12 +139,17 @@ fresh
 rm "$copy/$second"
 look "$copy"
 end=$(sed -n "s/.*$first at offset \([0-9]*\): versions after.*/\1/p" "$scratch/out")
+# Where one with transactions begins: the first that a shorter file lacks. One without any only records what is
+# durable, and is no loss.
+for cut in $((end / 2)) $((end / 2 + 64)) $((end / 4)) $((end / 4 + 64)) $((end * 3 / 4)) $((end * 3 / 4 + 64)); do
+    fresh
+    truncate -s "$cut" "$copy/$first"
+    look "$copy"
+    at=$(sed -n "s/.*$first at offset \([0-9]*\): versions after.*/\1/p" "$scratch/out")
+    [ "$(od -An -tu4 -j $((at + 4)) -N 4 "$good/$first")" -gt 0 ] && break
+done
 fresh
-# What fills the last block of a batch is zeros, and belongs to none: the next byte that is not.
-filled=$(tail -c +$((end / 2 + 1)) "$copy/$first" | head -c 1000000 | grep -obaP '[^\x00]' | head -n 1 | cut -d: -f1)
-flip "$copy/$first" $((end / 2 + filled))
-echo "# byte $((end / 2 + filled)) of $end is flipped:"
-od -A d -t x1z -j $(((end / 2 + filled) / 16 * 16 - 64)) -N 192 "$good/$first" | sed 's/^/# /'
+flip "$copy/$first" $((at + 60))
 named "a flipped byte in a segment" "journal: $first at offset [0-9]+: versions after [0-9]+, up to [0-9]+, were on disk"
 fresh
 flip "$copy/$first" 70
