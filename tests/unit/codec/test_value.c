@@ -246,6 +246,7 @@ static void malformed_msgpack_is_refused_with_the_place(void **state)
         {"ddffffffff", "truncated at offset 5"},
         {"a2c328", "not UTF-8 at offset 1"},
         {"a3eda080", "not UTF-8 at offset 1"},
+        {"a36162ff", "not UTF-8 at offset 3"},
         {"82a16101a16102", "duplicate key at offset 4"},
         {"82a16101d9016102", "duplicate key at offset 4"},
         {"8201010102", "duplicate key at offset 3"},
