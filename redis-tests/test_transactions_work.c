@@ -124,6 +124,24 @@ static void everything_that_grows_with_sizes_is_limited(void **state)
     }
 }
 
+/* Nothing is read, but each is parsed. */
+static void new_documents_are_limited_too(void **state)
+{
+    char *text = malloc(JSON_BYTES + 2);
+    (void)state;
+    memset(text, ' ', JSON_BYTES);
+    memcpy(text, "[1", 2);
+    text[JSON_BYTES] = ']';
+    begin();
+    for (unsigned i = 0; i < 15; i++)
+        say(c, "JSON.SET new%u . %b", i, text, (size_t)JSON_BYTES + 1);
+    expect_many(c, 15, "+QUEUED");
+    expect(c, "-EXECABORT command 11 json.set: LIMIT more work than one transaction may do*",
+           "EXEC");
+    expect(c, ":0", "EXISTS new0");
+    free(text);
+}
+
 /* What costs nothing goes on, where errors do not refuse all. */
 static void what_is_refused_costs_nothing_more(void **state)
 {
@@ -348,6 +366,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(everything_that_grows_with_sizes_is_limited),
+        TEST(new_documents_are_limited_too),
         TEST(what_is_refused_costs_nothing_more),
         TEST(single_commands_are_not_limited),
         TEST(scripts_in_exec_take_of_it_too),

@@ -41,9 +41,9 @@ static enum err edit_begin(struct request *rq, struct slice key, struct slice pa
 static enum err stored(struct request *rq, struct slice json, struct slice *value)
 {
     buf_clear(rq->scratch, SIZE_MAX);
-    enum err r = value_from_json(json, NULL, rq->scratch, &rq->error);
+    enum err r = request_take_steps(rq, json.len * JSON_BYTE_STEPS);
+    if (r == OK) r = value_from_json(json, NULL, rq->scratch, &rq->error);
     if (r != OK) return r;
-    engine_count_steps(rq->overlay, json.len * JSON_BYTE_STEPS);
     uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
     if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "out of memory for a value");
     memcpy(copy, rq->scratch->data, rq->scratch->len);

@@ -162,26 +162,20 @@ static enum err ended(struct attempt *a, enum sandbox_end end, bool *is_long)
 
 /* In EXEC a script takes steps as other commands do (engine_take_steps), by its time: less those
  * that its own commands have taken. */
-static enum sandbox_end run_in_exec(struct attempt *a, const struct sandbox_call *call)
+static enum sandbox_end run(struct attempt *a, const struct sandbox_call *call)
 {
     struct request *rq = a->rq;
-    struct scripts *x = rq->env->families.scripts;
-    int64_t begun_us = clock_thread_us();
-    uint64_t before = engine_steps(rq->overlay);
-    a->end_us = begun_us + SHORT_IN_EXEC_US;
-    enum sandbox_end end = sandbox_run(x->sandbox, call, rq->w->out, &a->is_error, &a->line);
+    struct sandbox *s = rq->env->families.scripts->sandbox;
+    bool is_in_exec = a->own == NULL;
+    int64_t begun_us = is_in_exec ? clock_thread_us() : 0;
+    uint64_t before = is_in_exec ? engine_steps(rq->overlay) : 0;
+    if (is_in_exec) a->end_us = begun_us + SHORT_IN_EXEC_US;
+    enum sandbox_end end = sandbox_run(s, call, rq->w->out, &a->is_error, &a->line);
+    if (!is_in_exec) return end;
     uint64_t took = (uint64_t)(clock_thread_us() - begun_us) * STEPS_IN_US;
     uint64_t counted = engine_steps(rq->overlay) - before;
     if (took > counted) engine_count_steps(rq->overlay, took - counted);
     return end;
-}
-
-static enum sandbox_end run(struct attempt *a, const struct sandbox_call *call)
-{
-    struct request *rq = a->rq;
-    struct scripts *x = rq->env->families.scripts;
-    if (a->own == NULL) return run_in_exec(a, call);
-    return sandbox_run(x->sandbox, call, rq->w->out, &a->is_error, &a->line);
 }
 
 enum err script_attempt(struct request *rq, const struct program *p, struct exec_counts **counts,

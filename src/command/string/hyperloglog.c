@@ -110,7 +110,8 @@ static enum err merge(struct request *rq, const struct slices *keys,
         if (r == OK && sources[count].len > 0) count++;
     }
     if (r == ERR_WAIT) return r;
-    if (r == OK) r = request_take_steps(rq, (count + 1) * HYPERLOGLOG_REGISTERS);
+    enum err may = request_take_steps(rq, (count + 1) * HYPERLOGLOG_REGISTERS);
+    if (may != OK) return may;
     memset(registers, 0, HYPERLOGLOG_REGISTERS);
     for (size_t i = 0; i < count; i++) {
         if (!hyperloglog_merge(registers, sources[i])) return damaged(rq);
